@@ -1,0 +1,54 @@
+.DEFAULT_GOAL := help
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+SOURCES := crds/src scheduler/src router/src cli/src
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "HexFlow needs Python 3.11 or newer; say which with make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: install
+install: $(VENV)/.ready ## Make the virtual environment from the lock
+
+.PHONY: demo
+demo: install ## A burst of questions on three emulated GPUs, answered from a real database
+	$(BIN)/hexflow demo
+
+.PHONY: test
+test: install ## All tests; the last lines say what was left out and which command adds it
+	$(BIN)/python -m pytest
+
+.PHONY: vllm
+vllm: install ## Install a real vLLM for the CPU, which the contract tests then run against
+	tests/vllm/install.sh
+
+.PHONY: check
+check: install ## Format, lint, types, import contracts, unit tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(SOURCES) tests
+	$(BIN)/lint-imports
+	$(BIN)/yamllint --strict .
+	$(BIN)/python -m pytest tests/unit
+
+.PHONY: format
+format: install ## Rewrite the code as `make check` wants it
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: lock
+lock: install ## Renew requirements.lock: versions and hashes, no addresses
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras \
+		--no-emit-index-url --no-emit-find-links --no-header --upgrade pyproject.toml -o requirements.lock
+
+.PHONY: clean
+clean: ## Remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
