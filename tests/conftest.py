@@ -16,7 +16,9 @@ def left_out(skipped: list[pytest.TestReport]) -> Counter[str]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for marker, count in left_out(terminalreporter.stats.get("skipped", [])).items():
-        terminalreporter.write_line(f"left out: {count} tests of {marker}; add them with `{REMEDIES[marker]}`")
+        terminalreporter.write_line(
+            f"left out: {count} tests of {marker}; add them with `{REMEDIES[marker]}`"
+        )
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
