@@ -1,0 +1,153 @@
+"""Who asks, and how much they may ask: tenants by API key, rate and in-flight limits.
+
+Keys are kept as hashes only, so that neither a log nor a dump of this process's configuration holds one.
+A workflow of which no tenant has a key is open: anybody may ask, as the tenant that they name if it has
+that one. This module reads no files and knows no HTTP server; time is passed in.
+"""
+
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenant:
+    """Describe a tenant of a workflow; an anonymous one has no name and no limits."""
+
+    name: str = ""
+    workflow: str = ""
+    slo_class: str | None = None
+    queries_per_minute: float | None = None
+    max_in_flight: int | None = None
+    keyed: bool = False
+    """Whether it must show an API key."""
+
+
+class AuthError(Exception):
+    """The caller may not do this. ``status`` is 401 or 403; the text tells the caller what to do."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class LimitError(Exception):
+    """The tenant asks more than it may. ``retry_after`` is in seconds of the limit's clock."""
+
+    def __init__(self, reason: str, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doorkeeper:
+    """Know the tenants of one configuration."""
+
+    tenants: Mapping[str, Sequence[Tenant]] = field(default_factory=dict)
+    """Tenants of each workflow."""
+    keys: Mapping[str, Sequence[Tenant]] = field(default_factory=dict)
+    """Tenants of each key, by ``fingerprint``: one key may serve tenants of several workflows."""
+
+    def admit(
+        self, *, authorization: str | None, workflow: str | None = None, claimed: str | None = None
+    ) -> Tenant:
+        """Return the tenant that a caller is. Raises AuthError.
+
+        ``authorization`` is the header's value; ``workflow`` the one it asks for, None for a plain call to
+        a model; ``claimed`` the tenant that it says it is, believed only where the workflow is open.
+        """
+        if self._open(workflow):
+            named = [tenant for tenant in self.tenants.get(workflow or "", ()) if tenant.name == claimed]
+            return named[0] if named else Tenant(workflow=workflow or "")
+        key = _bearer(authorization)
+        if key is None:
+            raise AuthError(401, "An API key is needed: send `Authorization: Bearer KEY`.")
+        known = self.keys.get(fingerprint(key))
+        if not known:
+            raise AuthError(401, "This API key is unknown: ask whoever keeps the workflow's tenants.")
+        if workflow is None:
+            return known[0]
+        for tenant in known:
+            if tenant.workflow == workflow:
+                return tenant
+        raise AuthError(403, f"This API key belongs to no tenant of the workflow {workflow!r}.")
+
+    def _open(self, workflow: str | None) -> bool:
+        of = self.tenants.values() if workflow is None else (self.tenants.get(workflow, ()),)
+        return not any(tenant.keyed for tenants in of for tenant in tenants)
+
+
+def fingerprint(key: str) -> str:
+    """Return the hash that an API key is kept and looked up by."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _bearer(authorization: str | None) -> str | None:
+    scheme, _, key = (authorization or "").partition(" ")
+    return key.strip() or None if scheme.lower() == "bearer" else None
+
+
+@dataclass(slots=True)
+class Limits:
+    """Count what each tenant asks; the counts outlive a configuration. For one event loop."""
+
+    _allowance: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    """Queries that a tenant may still start, and when that was so."""
+    _in_flight: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+
+    def in_flight(self, tenant: Tenant) -> int:
+        """Return how many queries of a tenant run."""
+        return self._in_flight.get((tenant.workflow, tenant.name), 0)
+
+    @contextmanager
+    def running(self, tenant: Tenant, now: float) -> Iterator[None]:
+        """Count a query of the tenant for as long as the block lasts. Raises LimitError, and counts nothing."""
+        self.enter(tenant, now)
+        try:
+            yield
+        finally:
+            self.leave(tenant)
+
+    def enter(self, tenant: Tenant, now: float) -> None:
+        """Count a query that starts; whoever calls this calls ``leave`` once. Raises LimitError."""
+        key = (tenant.workflow, tenant.name)
+        running = self._in_flight.get(key, 0)
+        if tenant.max_in_flight is not None and running >= tenant.max_in_flight:
+            raise LimitError(
+                "TooManyInFlight",
+                f"{running} queries of the tenant {tenant.name!r} run, and it may have {tenant.max_in_flight}:"
+                " wait for one to end.",
+                retry_after=1.0,
+            )
+        if tenant.queries_per_minute is not None:
+            self._take(key, tenant, now)
+        self._in_flight[key] = running + 1
+
+    def leave(self, tenant: Tenant) -> None:
+        """Count a query that ended."""
+        key = (tenant.workflow, tenant.name)
+        left = self._in_flight.get(key, 0) - 1
+        if left > 0:
+            self._in_flight[key] = left
+        else:
+            self._in_flight.pop(key, None)
+
+    def _take(self, key: tuple[str, str], tenant: Tenant, now: float) -> None:
+        rate = tenant.queries_per_minute or 0.0
+        most = max(1.0, rate)
+        left, since = self._allowance.get(key, (most, now))
+        left = min(most, left + max(0.0, now - since) * rate / 60)
+        if left < 1:
+            self._allowance[key] = (left, now)
+            wait = math.inf if rate <= 0 else (1 - left) * 60 / rate
+            raise LimitError(
+                "RateLimited",
+                f"The tenant {tenant.name!r} may start {rate:g} queries a minute:"
+                f" try again in {wait:.0f} seconds.",
+                retry_after=wait,
+            )
+        self._allowance[key] = (left - 1, now)
