@@ -1,0 +1,36 @@
+"""Where the command writes: people read stderr and tables, programs read JSON on stdout.
+
+Answers and tables go to stdout; progress, notes, logs and errors go to stderr, so that a pipe carries only the
+result. Every text from outside is printed as it is, never read as rich's markup.
+"""
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from hexflow_cli.exitcode import CommandError
+
+stdout = Console(highlight=False, markup=False, emoji=False)
+stderr = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def print_json(value: Any) -> None:
+    """Write one JSON document to stdout, as it is, without colours or wrapping."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.flush()
+
+
+def print_error(error: CommandError, *, as_json: bool = False) -> None:
+    """Write an error for a person to stderr, or as JSON to stdout where the caller asked for JSON."""
+    if as_json:
+        print_json({"error": {"reason": error.reason, "message": str(error), "exitCode": int(error.code)}})
+        return
+    stderr.print(Text.assemble(("Error: ", "bold red"), str(error)))
+
+
+def note(message: str) -> None:
+    """Write a remark to stderr."""
+    stderr.print(Text(message, style="dim"))

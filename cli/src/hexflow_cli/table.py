@@ -1,0 +1,173 @@
+"""Tables of an answer: its rows, where its time went, what was considered. Data in, rich renderables out."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from hexflow_router.answer import Answer, CallReport, StageReport, Status
+
+MOST_ROWS = 50
+"""Rows of a result shown to a person; `--json` has all."""
+_WIDEST_CELL = 60
+
+
+def rows_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, most: int = MOST_ROWS) -> Table:
+    """Show a result; numbers to the right, NULL apart from an empty text."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, column in enumerate(columns):
+        numeric = all(_is_number(row[index]) or row[index] is None for row in rows) and bool(rows)
+        table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
+    for row in rows[:most]:
+        table.add_row(*(_cell(value) for value in row))
+    return table
+
+
+def sql_block(sql: str) -> RenderableType:
+    """Show a statement with its keywords coloured."""
+    return Padding(Syntax(sql, "sql", theme="ansi_dark", background_color="default", word_wrap=True), (0, 2))
+
+
+def seconds(value: float | None) -> str:
+    """Write a duration with as many digits as a person needs; a dash where it is unknown."""
+    if value is None:
+        return "–"
+    return f"{value:.0f} s" if value >= 100 else f"{value:.1f} s" if value >= 1 else f"{value:.2f} s"
+
+
+def tokens(value: int | None) -> str:
+    """Write a count of tokens; a dash where it is unknown."""
+    if value is None:
+        return "–"
+    return f"{value / 1000:.1f}k" if value >= 10_000 else str(value)
+
+
+def instances(calls: Iterable[CallReport]) -> str:
+    """Write how many calls each instance served, the busiest first."""
+    counts = Counter(call.instance for call in calls if call.instance)
+    return ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts.most_common())
+
+
+def all_calls(answer: Answer) -> list[CallReport]:
+    """Return the calls of every stage, in order."""
+    return [call for stage in answer.stages for call in stage.calls]
+
+
+def verdict(answer: Answer) -> Text:
+    """Sum an answer up in one line: rows, seconds against the deadline, calls, instances, tokens."""
+    calls = all_calls(answer)
+    if answer.deadline_met:
+        deadline, colour = f"{seconds(answer.seconds)} of {seconds(answer.deadline_seconds)}", "green"
+    else:
+        late = seconds(answer.seconds - answer.deadline_seconds)
+        deadline, colour = (
+            f"{seconds(answer.seconds)}, {late} past its deadline of {seconds(answer.deadline_seconds)}",
+            "yellow",
+        )
+    parts = [Text(deadline, style=colour)]
+    if answer.status is Status.SUCCEEDED:
+        count = len(answer.rows or ())
+        more = " (more were cut off)" if answer.truncated else ""
+        parts.insert(0, Text(f"{count} {'row' if count == 1 else 'rows'}{more}", style="bold"))
+    parts.append(
+        Text(
+            f"{len(calls)} {'call' if len(calls) == 1 else 'calls'} on {instances(calls)}"
+            if calls
+            else "no calls"
+        )
+    )
+    parts.append(Text(f"{tokens(answer.tokens.prompt)} + {tokens(answer.tokens.output)} tokens"))
+    if answer.skipped:
+        parts.append(Text(f"skipped for want of time: {', '.join(answer.skipped)}", style="yellow"))
+    return Text(" · ").join(parts)
+
+
+def explanation(answer: Answer) -> RenderableType:
+    """Show where every call of an answer ran and when, and the statements that were considered."""
+    parts: list[RenderableType] = [_calls_table(answer.stages)]
+    if answer.candidates:
+        parts.append(_candidates_table(answer))
+    return Group(*parts)
+
+
+def _calls_table(stages: Sequence[StageReport]) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, title="Calls", title_justify="left", title_style="bold"
+    )
+    table.add_column("Stage")
+    table.add_column("Call")
+    table.add_column("Instance")
+    for name in ("Budget", "Urgency", "Waited", "Took", "In", "Cached", "Out"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for stage in stages:
+        note = (
+            f" ({stage.skipped or stage.status.lower()})"
+            if stage.status.lower() in ("skipped", "failed")
+            else ""
+        )
+        table.add_row(
+            Text(stage.name + note, style="bold"),
+            "",
+            "",
+            seconds(stage.budget_seconds),
+            "",
+            "",
+            seconds(stage.seconds),
+        )
+        for call in stage.calls:
+            where = f"{call.instance or '–'}" + (f" ({call.gpu_type})" if call.gpu_type else "")
+            again = f", try {call.attempts}" if call.attempts > 1 else ""
+            urgency = "–" if call.urgency is None else f"{call.urgency:+.1f} s"
+            table.add_row(
+                "",
+                f"{call.task} {call.sibling + 1}" + (f" round {call.round}" if call.round else "") + again,
+                where,
+                seconds(call.budget_seconds),
+                urgency,
+                seconds(call.queued_seconds),
+                seconds(call.seconds),
+                tokens(call.prompt_tokens),
+                tokens(call.cached_tokens),
+                tokens(call.output_tokens),
+            )
+    return table
+
+
+def _candidates_table(answer: Answer) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, title="Statements", title_justify="left", title_style="bold"
+    )
+    table.add_column("")
+    table.add_column("Votes", justify="right")
+    table.add_column("Corrections", justify="right")
+    table.add_column("Statement", overflow="fold")
+    for candidate in answer.candidates:
+        text = Text(" ".join((candidate.sql or "no statement").split()))
+        if candidate.error:
+            text.append(f"\n{candidate.error}", style="red")
+        table.add_row(
+            Text("✓", style="green") if candidate.chosen else "",
+            str(candidate.votes),
+            str(candidate.rounds),
+            text,
+        )
+    return table
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cell(value: Any) -> Text:
+    if value is None:
+        return Text("NULL", style="dim italic")
+    text = str(value)
+    if len(text) > _WIDEST_CELL:
+        text = text[: _WIDEST_CELL - 1] + "…"
+    return Text(text)

@@ -1,0 +1,49 @@
+"""`hexflow validate`: read resources as the API server and the router would, and show everything that is wrong."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.text import Text
+
+from hexflow_api import ResourceError, laptop_warnings, load_resources
+from hexflow_cli.console import print_json, stderr, stdout
+from hexflow_cli.exitcode import ExitCode
+
+
+def validate(paths: Sequence[Path], *, as_json: bool) -> int:
+    """Check the resources under the paths and return the exit code."""
+    try:
+        resources = load_resources(paths)
+    except ResourceError as error:
+        if as_json:
+            print_json(
+                {
+                    "valid": False,
+                    "problems": [
+                        {
+                            "file": str(problem.file),
+                            "line": problem.line,
+                            "object": problem.object,
+                            "path": problem.path,
+                            "message": problem.message,
+                        }
+                        for problem in error.problems
+                    ],
+                }
+            )
+        else:
+            stderr.print(Text(str(error)))
+        return ExitCode.RESOURCES
+    warnings = laptop_warnings(resources)
+    objects = [
+        *(f"GPUPool/{pool.metadata.name}" for pool in resources.pools),
+        *(f"TextToSQLWorkflow/{workflow.metadata.name}" for workflow in resources.workflows),
+    ]
+    if as_json:
+        print_json({"valid": True, "objects": objects, "warnings": warnings})
+        return ExitCode.DONE
+    for name in objects:
+        stdout.print(Text.assemble(("✓ ", "green"), name))
+    for warning in warnings:
+        stderr.print(Text.assemble(("! ", "yellow"), warning))
+    return ExitCode.DONE
