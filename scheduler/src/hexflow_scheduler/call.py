@@ -59,3 +59,5 @@ class Usage:
     output_tokens: int
     cached_tokens: int | None = None
     """Prompt tokens that the engine found in its prefix cache; None where it does not say."""
+    first_token_seconds: float | None = None
+    """Seconds from the send to the first token; None where the reply was not streamed."""

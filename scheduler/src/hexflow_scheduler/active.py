@@ -1,0 +1,71 @@
+"""A live call as the kernel keeps it: the call and all that was decided about it so far.
+
+Dispatch rules read these; only the kernel and the fleet write them.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from math import ceil
+from typing import TYPE_CHECKING
+
+from hexflow_scheduler.call import Call
+
+if TYPE_CHECKING:
+    from hexflow_scheduler.load import InstanceLoad
+
+
+class Phase(Enum):
+    """Say where a live call is."""
+
+    PARKED = "Parked"
+    """No instance can take it now."""
+    WAITING = "Waiting"
+    """In the queue of an instance, not sent."""
+    RUNNING = "Running"
+    """Sent to its instance."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ActiveCall:
+    """Keep the state of one live call. Instants are seconds since the epoch."""
+
+    call: Call
+    order: int
+    """Rank among all arrivals: decides between equals."""
+    released: float
+    """When it arrived; its waiting counts from here, whatever happened since."""
+    output_tokens: float
+    """Expected output of one sample."""
+    allowed: float | None = None
+    """Seconds it may take from its release (t_slo); set when it is first put on an instance."""
+    park_until: float | None = None
+    """When it expires if it is still parked then."""
+    phase: Phase = Phase.PARKED
+    load: "InstanceLoad | None" = None
+    """The instance it waits for or runs on."""
+    predicted_seconds: float = 0.0
+    """Expected seconds of the call itself on that instance, waiting left out."""
+    latest_start: float = 0.0
+    """Instant at which its urgency there passes zero."""
+    key: float = 0.0
+    """Place in the queue; smaller goes first."""
+    kv_tokens: int = field(init=False)
+    """Tokens of KV cache it is expected to hold at its end."""
+    sent: float | None = None
+    """When it was last sent."""
+    sequence_seconds: float = 0.0
+    """Reading of its instance's ``sequence_seconds`` when it was sent."""
+    cached_tokens: int = 0
+    """Prompt tokens expected in the prefix cache when it was placed."""
+    attempt: int = 0
+    """Times it was sent."""
+    failed_on: set[str] = field(default_factory=set)
+    """Instances that failed it."""
+
+    def __post_init__(self) -> None:
+        self.kv_tokens = self.call.prompt_tokens + ceil(self.output_tokens * self.call.samples)
+
+    @property
+    def predicted_finish(self) -> float:
+        """Instant at which a running call is expected to end; only meaningful once sent."""
+        return (self.sent or 0.0) + self.predicted_seconds

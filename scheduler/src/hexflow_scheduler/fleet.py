@@ -1,0 +1,141 @@
+"""The fleet: all instances with their loads, and which calls work for which query.
+
+This is what a dispatch rule is given. While a rule decides it may put a call on instances and take it
+off as often as it likes, each put being seen by the next look; the kernel makes the last one real.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from hexflow_scheduler.active import ActiveCall, Phase
+from hexflow_scheduler.call import Call
+from hexflow_scheduler.errors import UnknownInstance
+from hexflow_scheduler.estimate import Estimates
+from hexflow_scheduler.instance import Instance
+from hexflow_scheduler.load import InstanceLoad
+from hexflow_scheduler.ordering import QueueRule
+from hexflow_scheduler.urgency import latest_start, time_allowed
+
+
+class Fleet:
+    """Hold the instances that are known, in the order they appeared."""
+
+    def __init__(self, estimates: Estimates, ordering: QueueRule) -> None:
+        self.estimates = estimates
+        self._ordering = ordering
+        self._loads: dict[str, InstanceLoad] = {}
+        self._queries: dict[str, dict[str, ActiveCall]] = {}
+        self._turn = 0
+
+    def __iter__(self) -> Iterator[InstanceLoad]:
+        return iter(self._loads.values())
+
+    def __len__(self) -> int:
+        return len(self._loads)
+
+    def __contains__(self, instance_id: str) -> bool:
+        return instance_id in self._loads
+
+    def load(self, instance_id: str) -> InstanceLoad:
+        """Return the load of an instance; raises UnknownInstance."""
+        try:
+            return self._loads[instance_id]
+        except KeyError:
+            raise UnknownInstance(instance_id) from None
+
+    def calls_of(self, query_id: str) -> Mapping[str, ActiveCall]:
+        """Return the live calls of a query by id, wherever they are."""
+        return MappingProxyType(self._queries.get(query_id, {}))
+
+    def candidates(self, active: ActiveCall) -> list[InstanceLoad]:
+        """Return the instances that can take the call now, in the order they appeared.
+
+        Those that failed it are left out while there are others; those whose context may be too short
+        for its longest answer, too.
+        """
+        able = [load for load in self._loads.values() if load.ready and serves(load.instance, active.call)]
+        fresh = [load for load in able if load.instance_id not in active.failed_on] or able
+        return [load for load in fresh if has_room(load.instance, active.call)] or fresh
+
+    def put(self, active: ActiveCall, load: InstanceLoad) -> None:
+        """Put a call that does not run in the queue of an instance, taking it off another."""
+        if active.load is load:
+            return
+        self.take(active)
+        active.predicted_seconds = load.call_seconds(active)
+        active.latest_start = latest_start(
+            released=active.released,
+            allowed=self._allowed(active, load),
+            compute_seconds=load.alone_seconds(active),
+        )
+        active.key = self._ordering.key(active)
+        load.enqueue(active)
+        self._turn += 1
+        load.last_put = self._turn
+
+    def take(self, active: ActiveCall) -> None:
+        """Take a waiting call off its instance; nothing happens if it waits for none."""
+        if active.load is not None and active.phase is Phase.WAITING:
+            active.load.dequeue(active)
+
+    # What follows is for the kernel.
+
+    def admit(self, active: ActiveCall) -> None:
+        """Note a call under its query."""
+        self._queries.setdefault(active.call.query_id, {})[active.call.call_id] = active
+
+    def dismiss(self, active: ActiveCall) -> None:
+        """Forget a call that ended."""
+        siblings = self._queries[active.call.query_id]
+        del siblings[active.call.call_id]
+        if not siblings:
+            del self._queries[active.call.query_id]
+
+    def add(self, instance: Instance) -> InstanceLoad:
+        """Add an instance."""
+        load = InstanceLoad(instance, self.estimates.speed(instance))
+        self._loads[instance.instance_id] = load
+        return load
+
+    def remove(self, load: InstanceLoad) -> None:
+        """Forget an instance on which nothing runs or waits any more, and what was learned of it."""
+        del self._loads[load.instance_id]
+        self.estimates.forget(load.instance_id)
+
+    def reprice(self, load: InstanceLoad) -> None:
+        """Predict anew what waits for an instance whose profile changed, and re-order its queue."""
+        load.speed = self.estimates.speed(load.instance)
+        for active in list(load.queue):
+            load.dequeue(active)
+            self.put(active, load)
+
+    def _allowed(self, active: ActiveCall, load: InstanceLoad) -> float:
+        if active.allowed is None:
+            call = active.call
+            others = self.candidates(active) or [load]
+            active.allowed = time_allowed(
+                released=active.released,
+                deadline=call.deadline,
+                budget_seconds=call.budget_seconds,
+                typical_seconds=sum(other.alone_seconds(active) for other in others) / len(others),
+            )
+        return active.allowed
+
+
+def serves(instance: Instance, call: Call) -> bool:
+    """Say whether an instance serves the call's model, belongs to its pools and can hold its prompt."""
+    return can_serve(instance, model=call.model, pools=call.pools, tokens=call.prompt_tokens)
+
+
+def can_serve(instance: Instance, *, model: str, pools: frozenset[str] | None, tokens: int) -> bool:
+    """Say whether an instance, whatever its state, could take a prompt of ``tokens`` for a model."""
+    return (
+        model in instance.models
+        and (pools is None or instance.pool in pools)
+        and (instance.max_context is None or tokens < instance.max_context)
+    )
+
+
+def has_room(instance: Instance, call: Call) -> bool:
+    """Say whether prompt and longest answer fit the instance's context."""
+    return instance.max_context is None or call.prompt_tokens + call.max_tokens <= instance.max_context

@@ -1,0 +1,44 @@
+"""Learning from a finished call: its lengths, and how its instance's speed compares with its profile."""
+
+from hexflow_scheduler.active import ActiveCall
+from hexflow_scheduler.call import Usage
+from hexflow_scheduler.cost import Speed
+from hexflow_scheduler.estimate import Estimates
+from hexflow_scheduler.load import InstanceLoad
+
+RATIO_BOUNDS = (0.25, 4.0)
+"""What one call may say about a speed at most, so that one stalled stream does not undo a hundred calls."""
+
+
+def learn(estimates: Estimates, now: float, *, active: ActiveCall, load: InstanceLoad, usage: Usage) -> None:
+    """Learn from a call that has just been answered and still counts as running.
+
+    Its seconds are compared with what the profile and the present factors say for the tokens it really
+    had, in the mean batch it ran in. Where the time of the first token is known, prefill and decode are
+    told apart; else the whole moves both.
+    """
+    estimates.finished(active.call, usage)
+    elapsed = now - (active.sent or now)
+    batch = load.mean_batch(now, active)
+    samples = active.call.samples
+    prefill = load.speed.prefill_seconds(usage.prompt_tokens, cached_tokens=usage.cached_tokens or 0)
+    decode = load.speed.decode_seconds(usage.prompt_tokens, usage.output_tokens / samples, batch=batch)
+    if usage.first_token_seconds is None:
+        both = _ratio(elapsed, prefill + decode)
+        estimates.timed(load.instance_id, prefill=both, decode=both)
+    else:
+        # A prompt found in the cache takes a step or two, which says nothing about prefilling.
+        worth = prefill > 4 * load.speed.quantum
+        estimates.timed(
+            load.instance_id,
+            prefill=_ratio(usage.first_token_seconds, prefill) if worth else None,
+            decode=_ratio(elapsed - usage.first_token_seconds, decode),
+        )
+    load.speed = Speed(load.instance.profile, *estimates.scales(load.instance_id))
+
+
+def _ratio(observed: float, predicted: float) -> float | None:
+    if observed <= 0 or predicted <= 0:
+        return None
+    low, high = RATIO_BOUNDS
+    return min(high, max(low, observed / predicted))

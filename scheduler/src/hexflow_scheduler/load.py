@@ -1,0 +1,178 @@
+"""What an instance is busy with: the calls that run there, those that wait for it, and its speed.
+
+Everything a dispatch rule asks for takes constant time in the number of waiting calls, and at most a
+pass over the running ones, of which there are never more than slots.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from hexflow_scheduler.active import ActiveCall, Phase
+from hexflow_scheduler.cost import Speed
+from hexflow_scheduler.instance import Instance, InstanceState
+from hexflow_scheduler.queue import WaitingQueue
+
+
+class InstanceLoad:
+    """Keep the load of one instance. The fleet changes it; rules read it."""
+
+    __slots__ = (
+        "_running",
+        "_sampled_at",
+        "_waiting_seconds",
+        "foreign",
+        "instance",
+        "kv_taken",
+        "last_put",
+        "queue",
+        "sequence_seconds",
+        "slots_taken",
+        "slots_waiting",
+        "speed",
+    )
+
+    def __init__(self, instance: Instance, speed: Speed) -> None:
+        self.instance = instance
+        self.speed = speed
+        self.queue = WaitingQueue()
+        self.slots_taken = 0
+        """Sequences that run."""
+        self.slots_waiting = 0
+        """Sequences that wait."""
+        self.kv_taken = 0
+        """Tokens of KV cache that the running calls are expected to hold at their ends."""
+        self.foreign = 0
+        """Sequences of others that the engine reports."""
+        self.last_put = -1
+        """Turn at which a call was last put here; -1 for never."""
+        self.sequence_seconds = 0.0
+        """Integral of running sequences over time: its growth over a call's life gives its mean batch."""
+        self._sampled_at = 0.0
+        self._running: dict[str, ActiveCall] = {}
+        self._waiting_seconds = 0.0
+
+    @property
+    def instance_id(self) -> str:
+        """Id of the instance."""
+        return self.instance.instance_id
+
+    @property
+    def ready(self) -> bool:
+        """Whether it takes new calls."""
+        return self.instance.state is InstanceState.READY
+
+    @property
+    def running(self) -> Mapping[str, ActiveCall]:
+        """The calls that run here, by id, in the order they were sent."""
+        return MappingProxyType(self._running)
+
+    @property
+    def outstanding(self) -> int:
+        """Sequences that run or wait here, others' included."""
+        return self.slots_taken + self.slots_waiting + self.foreign
+
+    @property
+    def free_slots(self) -> int:
+        """Sequences that it could take now."""
+        return max(0, self.instance.profile.slots - self.slots_taken - self.foreign)
+
+    @property
+    def free_kv_tokens(self) -> int:
+        """Tokens of KV cache that nobody is expected to need."""
+        return max(0, self.instance.profile.kv_tokens - self.kv_taken)
+
+    def can_start(self, active: ActiveCall) -> bool:
+        """Say whether the engine has a free slot and KV for the call now.
+
+        With nothing of ours running the answer is yes, so that neither a call larger than the cache nor
+        a stale count of others' calls can hold back for ever.
+        """
+        if not self._running:
+            return True
+        return active.call.samples <= self.free_slots and active.kv_tokens <= self.free_kv_tokens
+
+    def alone_seconds(self, active: ActiveCall) -> float:
+        """Return t_comp: the seconds of the call here if nothing else ran.
+
+        It depends on the call and the instance alone, so that equal calls are equally urgent.
+        """
+        call = active.call
+        return self.speed.call_seconds(call.prompt_tokens, active.output_tokens, batch=call.samples)
+
+    def call_seconds(self, active: ActiveCall) -> float:
+        """Return the seconds of the call here in the batch it would meet, waiting left out."""
+        call = active.call
+        batch = max(call.samples, min(self.instance.profile.slots, self.outstanding + call.samples))
+        return self.speed.call_seconds(call.prompt_tokens, active.output_tokens, batch=batch)
+
+    def queue_seconds(self, now: float) -> float:
+        """Return t_queue: the seconds of all calls that wait here, and what is left of those that run.
+
+        A running call that has outlived its prediction counts as one quantum. Each sequence of others
+        counts as half of what ours take on average, its length being unknown.
+        """
+        quantum = self.speed.quantum
+        ours = self._waiting_seconds
+        for active in self._running.values():
+            ours += max(quantum, active.predicted_finish - now)
+        if self.foreign:
+            mean = ours / max(1, len(self._running) + len(self.queue))
+            ours += self.foreign * max(quantum, mean / 2)
+        return ours
+
+    # What follows is for the fleet.
+
+    def note_foreign(self, now: float, sequences: int) -> None:
+        """Take a new count of sequences that the engine runs for others."""
+        self._sample(now)
+        self.foreign = sequences
+
+    def enqueue(self, active: ActiveCall) -> None:
+        """Put a call in the queue at its key."""
+        active.load = self
+        active.phase = Phase.WAITING
+        self.queue.push(active)
+        self.slots_waiting += active.call.samples
+        self._waiting_seconds += active.predicted_seconds
+
+    def dequeue(self, active: ActiveCall) -> None:
+        """Take a waiting call out of the queue."""
+        self.queue.remove(active)
+        self.slots_waiting -= active.call.samples
+        # Adding and subtracting leaves dust; an empty queue is a chance to sweep it.
+        self._waiting_seconds = self._waiting_seconds - active.predicted_seconds if len(self.queue) else 0.0
+        active.load = None
+        active.phase = Phase.PARKED
+
+    def start(self, now: float, active: ActiveCall) -> None:
+        """Let a waiting call run."""
+        self.dequeue(active)
+        self._sample(now)
+        active.load = self
+        active.phase = Phase.RUNNING
+        active.sent = now
+        active.attempt += 1
+        active.sequence_seconds = self.sequence_seconds
+        self._running[active.call.call_id] = active
+        self.slots_taken += active.call.samples
+        self.kv_taken += active.kv_tokens
+
+    def stop(self, now: float, active: ActiveCall) -> None:
+        """Take a running call off the instance, however it ended."""
+        self._sample(now)
+        del self._running[active.call.call_id]
+        self.slots_taken -= active.call.samples
+        self.kv_taken -= active.kv_tokens
+        active.load = None
+        active.phase = Phase.PARKED
+
+    def mean_batch(self, now: float, active: ActiveCall) -> float:
+        """Return how many sequences ran on average since a running call was sent, itself included."""
+        if active.sent is None or now <= active.sent:
+            return float(self.slots_taken)
+        self._sample(now)
+        return (self.sequence_seconds - active.sequence_seconds) / (now - active.sent)
+
+    def _sample(self, now: float) -> None:
+        self.sequence_seconds += (self.slots_taken + self.foreign) * (now - self._sampled_at)
+        self._sampled_at = now
