@@ -1,0 +1,208 @@
+"""GPUPool: the same model on the same kind of GPU, a number of times."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, HttpUrl, Strict, StringConstraints, TypeAdapter, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from .meta import (
+    ABSOLUTE_PATH,
+    API_VERSION,
+    WEIGHTS_URL,
+    ConfigMapKeyRef,
+    Flag,
+    LabelSelector,
+    LabelValue,
+    ModelName,
+    Native,
+    ObjectMeta,
+    ObjectName,
+    Placement,
+    Quantity,
+    ResourceModel,
+    SecretKeyRef,
+    Text,
+)
+from .profile import InlineProfile
+from .rule import refuse_violations
+
+_URL = TypeAdapter(HttpUrl)
+
+
+class PoolModel(ResourceModel):
+    """Say which model the pool's engines serve, and where its weights come from."""
+
+    name: ModelName
+    """The name that callers use and that the engine lists under /v1/models."""
+    source: Annotated[str, StringConstraints(max_length=1024, pattern=WEIGHTS_URL)] | None = None
+    """Where the weights are (hf://…, pvc://claim/path, s3://…, oci://…); absent: Hugging Face, by name."""
+    hf_token_secret_ref: SecretKeyRef | None = None
+    """Token for gated models on Hugging Face."""
+
+
+class GpuRequest(ResourceModel):
+    """Say which GPUs one instance takes."""
+
+    count: Annotated[int, Strict(), Field(ge=1, le=64)] = 1
+    """GPUs of one instance."""
+    resource_name: Annotated[str, StringConstraints(min_length=3, max_length=253)] = "nvidia.com/gpu"
+    """The extended resource that the device plug-in offers."""
+
+
+class Engine(ResourceModel):
+    """Adjust the inference server of the pods that are made."""
+
+    image: Text | None = None
+    args: Annotated[tuple[str, ...], Field(max_length=128)] = ()
+    """Further arguments, passed through untouched."""
+    env: Annotated[tuple[Native, ...], Field(max_length=128)] = ()
+    env_from: Annotated[tuple[Native, ...], Field(max_length=32)] = ()
+    port: Annotated[int, Strict(), Field(ge=1, le=65535)] | None = None
+
+
+class PersistentVolumeClaimCache(ResourceModel):
+    """Keep weights on a claim that exists."""
+
+    claim_name: ObjectName
+    sub_path: Text | None = None
+
+
+class HostPathCache(ResourceModel):
+    """Keep weights in a folder of the node."""
+
+    path: Annotated[str, StringConstraints(max_length=1024, pattern=ABSOLUTE_PATH)]
+
+
+class Cache(ResourceModel):
+    """Say where the pods keep downloaded weights: exactly one of the three."""
+
+    empty_dir: Native | None = None
+    pvc: PersistentVolumeClaimCache | None = None
+    host_path: HostPathCache | None = None
+
+
+class ProfileSource(ResourceModel):
+    """Say how fast an instance is: exactly one of the three."""
+
+    inline: InlineProfile | None = None
+    """The numbers themselves."""
+    config_map_ref: ConfigMapKeyRef | None = None
+    """A ConfigMap's key that holds the numbers as JSON or YAML (what `hexflow tune` writes)."""
+    builtin: LabelValue | None = None
+    """Name of a built-in profile, when gpuType and model do not find it."""
+
+
+class Endpoint(ResourceModel):
+    """Point at one OpenAI-compatible server that runs already."""
+
+    url: Annotated[str, StringConstraints(min_length=8, max_length=2048)]
+    """The server's root, such as http://10.0.0.7:8000; a trailing slash or /v1 is taken off."""
+    api_key_secret_ref: SecretKeyRef | None = None
+    """Key that the server asks for."""
+    ca_secret_ref: SecretKeyRef | None = None
+    """Certificate authority of a server with a private certificate."""
+
+    @field_validator("url")
+    @classmethod
+    def _root(cls, url: str) -> str:
+        try:
+            parsed = _URL.validate_python(url)
+        except ValueError:
+            raise PydanticCustomError(
+                "endpoint_url",
+                "must be the http:// or https:// address of a server, such as http://10.0.0.7:8000",
+            ) from None
+        if parsed.username or parsed.password:
+            raise PydanticCustomError(
+                "endpoint_url",
+                "must not hold a user or password; put the key into a Secret and name it in apiKeySecretRef",
+            )
+        if parsed.query or parsed.fragment:
+            raise PydanticCustomError(
+                "endpoint_url", "must not hold a query or fragment; give the server's root"
+            )
+        return url.rstrip("/").removesuffix("/v1").rstrip("/")
+
+
+class GPUPoolSpec(ResourceModel):
+    """Say what the pool is made of."""
+
+    gpu_type: LabelValue
+    """Type of GPU, such as A100-80GB, L40S or A6000; the key of the speed profile."""
+    model: PoolModel
+    """The model that every instance of the pool serves."""
+    replicas: Annotated[int, Strict(), Field(ge=0, le=1000)] | None = None
+    """Instances wanted; absent: one on a laptop, the Deployment's own count in a cluster."""
+    gpu: GpuRequest | None = None
+    """GPUs of one instance; absent: as many as tensorParallelSize."""
+    tensor_parallel_size: Annotated[int, Strict(), Field(ge=1, le=64)] | None = None
+    """GPUs over which one copy of the model is spread; absent: gpu.count."""
+    max_model_len: Annotated[int, Strict(), Field(ge=256, le=16_777_216)] | None = None
+    """Most tokens of prompt and output together; absent: what the model says."""
+    max_num_seqs: Annotated[int, Strict(), Field(ge=1, le=65_536)] | None = None
+    """Calls that run at once on one instance; absent: what the profile says."""
+    prefix_caching: Flag = True
+    """Whether prompts that begin alike share their prefill."""
+    priority_scheduling: Flag = True
+    """Whether the engine orders its own waiting calls by the priority that the router sends."""
+    engine: Engine | None = None
+    placement: Placement | None = None
+    cache: Cache | None = None
+    shared_memory: Quantity | None = None
+    resources: Native | None = None
+    profile: ProfileSource | None = None
+    """How fast an instance is; absent: built-in by gpuType and model, then learned."""
+    selector: LabelSelector | None = None
+    """Use vLLM pods of your own with these labels."""
+    endpoints: Annotated[tuple[Endpoint, ...], Field(min_length=1, max_length=256)] | None = None
+    """Use servers that run already, in the cluster or not."""
+    emulated: Flag = False
+    """Run emulated instances, which need no GPU and keep the time of one."""
+    suspend: Flag = False
+    """Keep the pool at no instance."""
+    pod_template: Native | None = None
+    """Last word on the pods that are made: a strategic merge patch."""
+
+    @property
+    def source(self) -> Literal["Pods", "Selector", "Endpoints", "Emulated"]:
+        """Where the pool's instances come from."""
+        if self.emulated:
+            return "Emulated"
+        if self.endpoints is not None:
+            return "Endpoints"
+        return "Pods" if self.selector is None else "Selector"
+
+    @property
+    def effective_tensor_parallel_size(self) -> int:
+        """GPUs over which one copy of the model is spread."""
+        return self.tensor_parallel_size or (self.gpu.count if self.gpu else 1)
+
+    @property
+    def effective_replicas(self) -> int:
+        """Instances wanted: none when suspended, the listed servers, or ``replicas`` with one as default."""
+        if self.suspend:
+            return 0
+        if self.endpoints is not None:
+            return len(self.endpoints)
+        return 1 if self.replicas is None else self.replicas
+
+
+class GPUPool(ResourceModel):
+    """The same model on the same kind of GPU, a number of times."""
+
+    api_version: Literal["hexflow.dev/v1alpha1"] = API_VERSION
+    kind: Literal["GPUPool"] = "GPUPool"
+    metadata: ObjectMeta
+    spec: GPUPoolSpec
+    status: dict[str, Any] | None = Field(default=None, repr=False, exclude=True)
+    """Written by the operator; ignored here."""
+
+    @model_validator(mode="after")
+    def _obey_rules(self) -> Self:
+        refuse_violations(self)
+        return self
+
+    @property
+    def name(self) -> str:
+        """The pool's name, unique in its namespace."""
+        return self.metadata.name

@@ -1,0 +1,154 @@
+"""What all resources share: their shape, their names, and references to Secrets and ConfigMaps.
+
+Knows no resource in particular.
+"""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, Strict, StringConstraints
+from pydantic.alias_generators import to_camel
+
+API_GROUP: Final = "hexflow.dev"
+API_VERSION: Final = "hexflow.dev/v1alpha1"
+"""What ``apiVersion`` says in each of our resources."""
+
+DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+DATA_KEY = r"^\.?[-_a-zA-Z0-9][-._a-zA-Z0-9]*$"
+LABEL_VALUE = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+MODEL_NAME = r"^[^\s@]+$"
+WEIGHTS_URL = r"^(hf|pvc|s3|oci)://.+$"
+ABSOLUTE_PATH = r"^/.+$"
+QUANTITY = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"
+
+PATTERN_WORDS = {
+    DNS_LABEL: "may hold lower-case letters, digits and '-', and begins and ends with a letter or digit",
+    DNS_SUBDOMAIN: "may hold lower-case letters, digits, '-' and '.', and begins and ends with a letter or digit",
+    DATA_KEY: "may hold letters, digits, '-', '_' and '.', and does not begin with '..'",
+    LABEL_VALUE: "may hold letters, digits, '-', '_' and '.', and begins and ends with a letter or digit",
+    MODEL_NAME: "must hold no blank and no '@' (which parts a model's name from a stage's in requests)",
+    WEIGHTS_URL: "must begin with hf://, pvc://, s3:// or oci://",
+    ABSOLUTE_PATH: "must be an absolute path",
+    QUANTITY: "must be a quantity like 500m, 2 or 8Gi",
+}
+"""What each pattern asks for, in words, for error messages."""
+
+Flag = Annotated[bool, Strict()]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=DNS_LABEL)]
+"""A DNS label: the name of a stage, a database, a tenant, a class."""
+LabelValue = Annotated[str, StringConstraints(min_length=1, max_length=63, pattern=LABEL_VALUE)]
+ObjectName = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=DNS_SUBDOMAIN)]
+"""The name of an object that others make: a Secret, a ConfigMap, a claim."""
+DataKey = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=DATA_KEY)]
+ModelName = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=MODEL_NAME)]
+Quantity = Annotated[str, StringConstraints(min_length=1, max_length=32, pattern=QUANTITY)]
+Native = dict[str, Any]
+"""A piece of a native Kubernetes object, handed on as it is."""
+Labels = Annotated[dict[str, str], Field(max_length=64)]
+
+
+class ResourceModel(BaseModel):
+    """Refuse unknown fields, speak camelCase in YAML and snake_case in Python, and never change."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+        allow_inf_nan=False,
+    )
+
+
+class ObjectMeta(BaseModel):
+    """Hold what Kubernetes keeps about every object; fields that HexFlow does not use are tolerated."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, extra="ignore", frozen=True
+    )
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=DNS_LABEL)]
+    namespace: Label = "default"
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    uid: str | None = None
+    generation: int | None = None
+
+
+class PlainObjectMeta(BaseModel):
+    """Hold the names of a Secret or a ConfigMap."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    name: ObjectName
+    namespace: Label = "default"
+
+
+class SecretKeyRef(ResourceModel):
+    """Name one key of a Secret in the namespace of the resource."""
+
+    name: ObjectName
+    """Name of the Secret."""
+    key: DataKey
+    """Key within the Secret's data."""
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.key}"
+
+
+class ConfigMapKeyRef(ResourceModel):
+    """Name one key of a ConfigMap in the namespace of the resource."""
+
+    name: ObjectName
+    """Name of the ConfigMap."""
+    key: DataKey
+    """Key within the ConfigMap's data."""
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.key}"
+
+
+class LabelRequirement(ResourceModel):
+    """Ask something of one label, as Kubernetes' selectors do."""
+
+    key: Text
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: Annotated[tuple[str, ...], Field(max_length=64)] = ()
+
+
+class LabelSelector(ResourceModel):
+    """Select objects by their labels; all that is said must hold."""
+
+    match_labels: Labels = Field(default_factory=dict)
+    match_expressions: Annotated[tuple[LabelRequirement, ...], Field(max_length=32)] = ()
+
+    def matches(self, labels: dict[str, str]) -> bool:
+        """Tell whether an object with ``labels`` is selected; an empty selector selects every object."""
+        if any(labels.get(key) != value for key, value in self.match_labels.items()):
+            return False
+        return all(_holds(requirement, labels) for requirement in self.match_expressions)
+
+
+def _holds(requirement: LabelRequirement, labels: dict[str, str]) -> bool:
+    value = labels.get(requirement.key)
+    if requirement.operator == "Exists":
+        return value is not None
+    if requirement.operator == "DoesNotExist":
+        return value is None
+    if requirement.operator == "In":
+        return value in requirement.values
+    return value not in requirement.values
+
+
+class Placement(ResourceModel):
+    """Say where in the cluster pods may run; native Kubernetes fields, handed on as they are."""
+
+    node_selector: Labels | None = None
+    affinity: Native | None = None
+    tolerations: Annotated[tuple[Native, ...], Field(max_length=64)] | None = None
+    runtime_class_name: ObjectName | None = None
+    priority_class_name: ObjectName | None = None
+    topology_spread_constraints: Annotated[tuple[Native, ...], Field(max_length=16)] | None = None
+    scheduler_name: ObjectName | None = None
