@@ -1,0 +1,399 @@
+"""Chat and plain completions of an emulated instance: from a request's body to the last byte.
+
+Written against ASGI itself, so that a caller who goes away is noticed at once, streamed or not, and
+whatever it had in the engine is freed.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from msgspec.json import encode
+
+from hexflow_emulator import reply, tokens
+from hexflow_emulator.faults import Fault
+from hexflow_emulator.generation import Generation
+from hexflow_emulator.instance import EmulatedInstance
+from hexflow_emulator.protocol import Asked, Prompt, RequestError, read, refusal
+from hexflow_emulator.speech import filler
+from hexflow_simulator import EngineRequest, RequestTooLargeError
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class ConnectionCutError(ConnectionError):
+    """The emulated connection breaks here, as a fault asked for."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Sample:
+    """One choice of an answer: what will be said, and how much of it is out."""
+
+    index: int
+    generation: Generation
+    text: str
+    finish_reason: str
+    stop_reason: str | None
+    sent: int = 0
+    closed: bool = False
+
+    @property
+    def total(self) -> int:
+        return self.generation.request.output_tokens
+
+    def out(self) -> str:
+        """Return the text that is written and not yet sent."""
+        end = tokens.cut(self.text, written=self.generation.written, total=self.total)
+        text, self.sent = self.text[self.sent : end], max(end, self.sent)
+        return text
+
+
+@dataclass(slots=True, kw_only=True)
+class CompletionRequest:
+    """One HTTP request for completions, while it is served."""
+
+    asked: Asked
+    identity: str
+    created: int
+    model: str
+    fault: Fault | None
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    samples: list[Sample] = field(default_factory=list)
+    prompt_tokens: int = 0
+
+
+class CompletionsEndpoint:
+    """Serve ``/v1/chat/completions`` or ``/v1/completions`` as an ASGI application."""
+
+    def __init__(self, instance: EmulatedInstance, *, chat: bool) -> None:
+        self._instance = instance
+        self._chat = chat
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request to its end or its caller's."""
+        body = await _body(receive)
+        if body is None:
+            return
+        gone = asyncio.ensure_future(_until_gone(receive))
+        serving = asyncio.ensure_future(self._serve(scope, body, send))
+        try:
+            await asyncio.wait({gone, serving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (gone, serving):
+                if not task.done():
+                    task.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await task
+        if not serving.cancelled():
+            serving.result()
+
+    async def _serve(self, scope: Scope, body: bytes, send: Send) -> None:
+        instance = self._instance
+        instance.arrived()
+        if instance.draining:
+            error = {
+                "message": "the engine is shutting down",
+                "type": "InternalServerError",
+                "param": None,
+                "code": 500,
+            }
+            await _answer(send, 500, encode({"error": error}))
+            return
+        fault = instance.faults.strike()
+        if fault is not None and await self._refused(fault, send):
+            return
+        try:
+            request = self._read(scope, body, fault)
+            self._submit(request)
+        except RequestError as error:
+            await _answer(send, error.status, encode(error.body))
+            return
+        try:
+            if request.asked.stream:
+                await self._stream(request, send)
+            else:
+                await self._whole(request, send)
+        finally:
+            for sample in request.samples:
+                instance.runner.cancel(sample.generation)
+
+    async def _refused(self, fault: Fault, send: Send) -> bool:
+        """Answer a call whose fault strikes before the engine sees it."""
+        if fault.name in ("error", "error-rate"):
+            error = {
+                "message": "an emulated fault",
+                "type": "InternalServerError",
+                "param": None,
+                "code": fault.status,
+            }
+            await _answer(send, fault.status, encode({"error": error}))
+            return True
+        if fault.name == "rubbish":
+            kind, content = {
+                "html": (b"text/html", b"<html><body>It works!</body></html>"),
+                "json": (b"application/json", b'{"id": "chatcmpl-1", "choices": [{"index": 0, "mess'),
+                "empty": (b"application/json", b""),
+                "sse": (b"text/event-stream; charset=utf-8", b'data: {"id": "chatcmpl\n\ndata: nonsense\n\n'),
+            }[fault.kind]
+            await _answer(send, 200, content, kind)
+            return True
+        return False
+
+    def _read(self, scope: Scope, body: bytes, fault: Fault | None) -> CompletionRequest:
+        asked = read(body, chat=self._chat)
+        names = self._instance.options.names
+        if asked.model is not None and asked.model not in names:
+            raise refusal(
+                f"The model `{asked.model}` does not exist. Valid aliases: {', '.join(names)}.",
+                param="model",
+                status=404,
+                kind="NotFoundError",
+            )
+        given = next(
+            (value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), None
+        )
+        identity = ("chatcmpl-" if self._chat else "cmpl-") + (given or uuid4().hex[:16])
+        return CompletionRequest(
+            asked=asked,
+            identity=identity,
+            created=int(self._instance.now()),
+            model=asked.model or names[0],
+            fault=fault,
+        )
+
+    # Into the engine
+
+    def _submit(self, request: CompletionRequest) -> None:
+        asked = request.asked
+        planned = [
+            (prompt, sample, self._plan(asked, prompt, sample))
+            for prompt in asked.prompts
+            for sample in range(asked.samples)
+        ]
+        block = self._instance.options.engine.block_tokens
+        for index, (prompt, sample, (text, length, finish, stop)) in enumerate(planned):
+            prompt_tokens = prompt.tokens or tokens.count(prompt.text)
+            if sample == 0:
+                request.prompt_tokens += prompt_tokens
+            generation = Generation(
+                request=EngineRequest(
+                    request_id=f"{request.identity}-{index}-{uuid4().hex[:8]}",
+                    prompt_tokens=prompt_tokens,
+                    output_tokens=length,
+                    prefix=tokens.prefix_blocks(prompt.text, block_tokens=block)[: prompt_tokens // block],
+                    priority=asked.priority,
+                ),
+                changed=request.changed,
+                watched=asked.stream
+                or (request.fault is not None and request.fault.name in ("cut", "abort")),
+                reason=finish,
+            )
+            try:
+                self._instance.runner.start(generation)
+            except RequestTooLargeError as error:
+                raise refusal(str(error), param="input_tokens") from None
+            request.samples.append(
+                Sample(index=index, generation=generation, text=text, finish_reason=finish, stop_reason=stop)
+            )
+        limit = asked.max_tokens or self._instance.options.context
+        self._instance.metrics.asked(samples=asked.samples, max_tokens=limit)
+
+    def _plan(self, asked: Asked, prompt: Prompt, sample: int) -> tuple[str, int, str, str | None]:
+        """Return what will be said, in how many tokens, and why it ends."""
+        context = self._instance.options.context
+        prompt_tokens = prompt.tokens or tokens.count(prompt.text)
+        if asked.max_tokens is not None and asked.max_tokens > context:
+            raise refusal(
+                f"max_tokens={asked.max_tokens} cannot be greater than max_model_len={context}. Please request fewer "
+                f"output tokens. (parameter=max_tokens, value={asked.max_tokens})",
+                param="max_tokens",
+            )
+        if prompt_tokens >= context:
+            raise refusal(
+                f"This model's maximum context length is {context} tokens. However, your prompt contains at least "
+                f"{prompt_tokens} input tokens, which exceeds this limit even without any output tokens. Please "
+                f"reduce the length of the input prompt. (parameter=input_tokens, value={prompt_tokens})",
+                param="input_tokens",
+            )
+        room = context - prompt_tokens
+        if asked.max_tokens is not None and asked.max_tokens > room:
+            raise refusal(
+                f"This model's maximum context length is {context} tokens. However, you requested {asked.max_tokens} "
+                f"output tokens and your prompt contains {prompt_tokens} input tokens, for a total of "
+                f"{prompt_tokens + asked.max_tokens} tokens. Please reduce the length of the input prompt or the "
+                f"number of requested output tokens. (parameter=input_tokens, value={prompt_tokens})",
+                param="input_tokens",
+            )
+        limit = min(asked.max_tokens or room, room)
+        said = self._instance.speech.say(prompt.text, seed=asked.seed, sample=sample)
+        text, length = said.text, said.tokens
+        least = limit if asked.ignore_eos else min(asked.min_tokens, limit)
+        if length < least:
+            seed = f"{asked.seed}:{sample}:{prompt.text}"
+            text, length = f"{text} {filler(least - length, seed=seed)}", least
+        finish, stop = "stop", None
+        if length > limit:
+            text, length, finish = text[: tokens.cut(text, written=limit, total=length)], limit, "length"
+        elif asked.ignore_eos:
+            finish = "length"
+        places = [(place, word) for word in asked.stop if (place := text.find(word)) >= 0]
+        if places:
+            place, stop = min(places)
+            length = max(1, -(-(place + len(stop)) * length // max(1, len(text))))
+            text, finish = text[:place], "stop"
+        if asked.echo:
+            text = prompt.text + text
+        return text, length, finish, stop
+
+    # Out of the engine
+
+    async def _whole(self, request: CompletionRequest, send: Send) -> None:
+        while not all(sample.generation.over for sample in request.samples):
+            await self._further(request)
+            if self._struck(request):
+                raise ConnectionCutError
+        choices = []
+        for sample in request.samples:
+            aborted = sample.generation.aborted
+            end = tokens.cut(sample.text, written=sample.generation.written, total=sample.total)
+            choices.append(
+                reply.whole_choice(
+                    chat=self._chat,
+                    index=sample.index,
+                    text=sample.text[:end] if aborted else sample.text,
+                    finish_reason="abort" if aborted else sample.finish_reason,
+                    stop_reason=None if aborted else sample.stop_reason,
+                )
+            )
+        common = self._head(request, stream=False)
+        await _answer(send, 200, reply.body(common, choices=choices, counts=self._usage(request)))
+
+    async def _stream(self, request: CompletionRequest, send: Send) -> None:
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"content-type", b"text/event-stream; charset=utf-8")],
+            }
+        )
+        asked, common = request.asked, self._head(request, stream=True)
+
+        async def emit(content: bytes, *, more: bool = True) -> None:
+            await send({"type": "http.response.body", "body": content, "more_body": more})
+
+        opened = not self._chat
+        while not all(sample.closed for sample in request.samples):
+            events = []
+            if not opened and any(s.generation.written or s.generation.over for s in request.samples):
+                opened = True
+                for sample in request.samples:
+                    choice = reply.part_choice(
+                        chat=True,
+                        index=sample.index,
+                        text="",
+                        finish_reason=None,
+                        stop_reason=None,
+                        opening=True,
+                    )
+                    events.append(
+                        reply.event(common, choices=[choice], counts=self._running_usage(request, 0))
+                    )
+            for sample in request.samples:
+                if opened and not sample.closed and (event := self._part(request, sample, common)):
+                    events.append(event)
+            if events:
+                await emit(b"".join(events))
+            if self._struck(request):
+                raise ConnectionCutError
+            if not all(sample.closed for sample in request.samples):
+                await self._further(request)
+        tail = reply.DONE
+        if asked.include_usage:
+            tail = reply.event(common, choices=[], counts=self._usage(request), last=True) + tail
+        await emit(tail, more=False)
+
+    def _part(self, request: CompletionRequest, sample: Sample, common: reply.Json) -> bytes | None:
+        """Return the event of what is new in a sample."""
+        generation = sample.generation
+        before, text = sample.sent, sample.out()
+        finish = None
+        if generation.over:
+            sample.closed = True
+            finish = "abort" if generation.aborted else sample.finish_reason
+        elif sample.sent == before:
+            return None
+        stop = sample.stop_reason if finish == "stop" else None
+        choice = reply.part_choice(
+            chat=self._chat, index=sample.index, text=text, finish_reason=finish, stop_reason=stop
+        )
+        counts = self._running_usage(request, generation.written)
+        return reply.event(common, choices=[choice], counts=counts, last=finish is not None)
+
+    async def _further(self, request: CompletionRequest) -> None:
+        """Wait until some sample is further, or for ever where a fault has struck the call dumb."""
+        fault = request.fault
+        if fault is not None and fault.name == "stall" and self._written(request) >= fault.tokens:
+            await asyncio.Event().wait()
+        await request.changed.wait()
+        request.changed.clear()
+        if fault is not None and fault.name == "abort" and self._written(request) >= fault.tokens:
+            for sample in request.samples:
+                self._instance.runner.cancel(sample.generation)
+
+    def _struck(self, request: CompletionRequest) -> bool:
+        fault = request.fault
+        return fault is not None and fault.name == "cut" and self._written(request) >= fault.tokens
+
+    @staticmethod
+    def _written(request: CompletionRequest) -> int:
+        return sum(sample.generation.written for sample in request.samples)
+
+    def _head(self, request: CompletionRequest, *, stream: bool) -> reply.Json:
+        return reply.head(
+            identity=request.identity,
+            chat=self._chat,
+            stream=stream,
+            created=request.created,
+            model=request.model,
+        )
+
+    def _usage(self, request: CompletionRequest) -> reply.Json:
+        cached = sum(sample.generation.cached_tokens for sample in request.samples[:1])
+        return reply.usage(
+            prompt_tokens=request.prompt_tokens,
+            output_tokens=self._written(request),
+            cached_tokens=cached if self._instance.options.prompt_details else None,
+        )
+
+    def _running_usage(self, request: CompletionRequest, written: int) -> reply.Json | None:
+        if not request.asked.continuous_usage:
+            return None
+        return reply.usage(prompt_tokens=request.prompt_tokens, output_tokens=written, cached_tokens=None)
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """Return a request's whole body; None where its caller has gone."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _answer(send: Send, status: int, content: bytes, kind: bytes = b"application/json") -> None:
+    headers = [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
