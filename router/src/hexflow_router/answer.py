@@ -4,9 +4,7 @@ One model of the answer serves a finished query, a running one, the last event o
 journal. It knows no stages, no scheduler and no database.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -107,8 +105,11 @@ class StageReport(_Edge):
     started_seconds: float | None = None
     seconds: float | None = None
     budget_seconds: float | None = None
-    skipped: str | None = None
-    """Why it was left out."""
+    skipped: tuple[str, ...] = ()
+    """What it left out, and why."""
+    statements: int = 0
+    """Statements that ran, or were tried, against the database."""
+    statement_seconds: float = 0.0
     calls: tuple[CallReport, ...] = ()
 
 
@@ -176,29 +177,6 @@ class Answer(_Edge):
     def data(self) -> dict[str, Any]:
         """Return the answer as plain JSON data."""
         return self.model_dump(mode="json", by_alias=True)
-
-
-def json_rows(rows: Sequence[Sequence[Any]]) -> tuple[tuple[Any, ...], ...]:
-    """Return a result's rows as JSON can hold them: bytes as hexadecimal, infinities as null, times as ISO 8601."""
-    return tuple(tuple(_cell(cell) for cell in row) for row in rows)
-
-
-def _cell(value: Any) -> Any:
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if value == value and abs(value) != float("inf") else None
-        case bytes() | bytearray() | memoryview():
-            return bytes(value).hex()
-        case datetime() | date() | time():
-            return value.isoformat()
-        case Decimal():
-            return str(value)
-        case Mapping() | list() | tuple():
-            return value
-        case _:
-            return str(value)
 
 
 def utc(wall_seconds: float) -> datetime:

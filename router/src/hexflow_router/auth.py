@@ -1,16 +1,16 @@
 """Who asks, and how much they may ask: tenants by API key, rate and in-flight limits.
 
 Keys are kept as hashes only, so that neither a log nor a dump of this process's configuration holds one.
-A workflow of which no tenant has a key is open: anybody may ask, as the tenant that they name if it has
-that one. This module reads no files and knows no HTTP server; time is passed in.
+A workflow without tenants is open; a tenant without a key is whoever comes without one. This module reads no files; time is passed in.
 """
 
 import hashlib
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+from hexflow_router.errors import ApiError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,21 +26,12 @@ class Tenant:
     """Whether it must show an API key."""
 
 
-class AuthError(Exception):
-    """The caller may not do this. ``status`` is 401 or 403; the text tells the caller what to do."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+class AuthError(ApiError):
+    """The caller may not do this: 401 without a known key, 403 where the key is another workflow's."""
 
 
-class LimitError(Exception):
-    """The tenant asks more than it may. ``retry_after`` is in seconds of the limit's clock."""
-
-    def __init__(self, reason: str, message: str, *, retry_after: float) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.retry_after = retry_after
+class LimitError(ApiError):
+    """The tenant asks more than it may (429)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,27 +49,44 @@ class Doorkeeper:
         """Return the tenant that a caller is. Raises AuthError.
 
         ``authorization`` is the header's value; ``workflow`` the one it asks for, None for a plain call to
-        a model; ``claimed`` the tenant that it says it is, believed only where the workflow is open.
+        a model; ``claimed`` the tenant that it says it is, believed only of those that have no key.
         """
-        if self._open(workflow):
-            named = [tenant for tenant in self.tenants.get(workflow or "", ()) if tenant.name == claimed]
-            return named[0] if named else Tenant(workflow=workflow or "")
         key = _bearer(authorization)
-        if key is None:
-            raise AuthError(401, "An API key is needed: send `Authorization: Bearer KEY`.")
-        known = self.keys.get(fingerprint(key))
-        if not known:
-            raise AuthError(401, "This API key is unknown: ask whoever keeps the workflow's tenants.")
-        if workflow is None:
-            return known[0]
+        known = self.keys.get(fingerprint(key), ()) if key else ()
         for tenant in known:
-            if tenant.workflow == workflow:
+            if workflow in (None, tenant.workflow):
                 return tenant
-        raise AuthError(403, f"This API key belongs to no tenant of the workflow {workflow!r}.")
+        if self._takes_strangers(workflow, with_key=key is not None):
+            return self._stranger(workflow or "", claimed)
+        if known:
+            raise AuthError(
+                f"This API key belongs to no tenant of the workflow {workflow!r}.",
+                status=403,
+                code="forbidden_workflow",
+            )
+        if key is None:
+            raise AuthError(
+                "An API key is needed: send `Authorization: Bearer KEY`.", status=401, code="api_key_missing"
+            )
+        raise AuthError(
+            "This API key is unknown: ask whoever keeps the workflow's tenants.",
+            status=401,
+            code="invalid_api_key",
+        )
 
-    def _open(self, workflow: str | None) -> bool:
-        of = self.tenants.values() if workflow is None else (self.tenants.get(workflow, ()),)
-        return not any(tenant.keyed for tenants in of for tenant in tenants)
+    def _takes_strangers(self, workflow: str | None, *, with_key: bool) -> bool:
+        asked = self.tenants.values() if workflow is None else (self.tenants.get(workflow, ()),)
+        for tenants in asked:
+            if with_key and any(tenant.keyed for tenant in tenants):
+                return False  # a wrong key is a mistake to be told, not a stranger
+            if tenants and all(tenant.keyed for tenant in tenants):
+                return False
+        return True
+
+    def _stranger(self, workflow: str, claimed: str | None) -> Tenant:
+        keyless = [tenant for tenant in self.tenants.get(workflow, ()) if not tenant.keyed]
+        named = [tenant for tenant in keyless if tenant.name == claimed]
+        return (named or keyless or [Tenant(workflow=workflow)])[0]
 
 
 def fingerprint(key: str) -> str:
@@ -118,13 +126,14 @@ class Limits:
         running = self._in_flight.get(key, 0)
         if tenant.max_in_flight is not None and running >= tenant.max_in_flight:
             raise LimitError(
-                "TooManyInFlight",
                 f"{running} queries of the tenant {tenant.name!r} run, and it may have {tenant.max_in_flight}:"
                 " wait for one to end.",
+                status=429,
+                code="too_many_in_flight",
                 retry_after=1.0,
             )
-        if tenant.queries_per_minute is not None:
-            self._take(key, tenant, now)
+        if tenant.queries_per_minute:
+            self._take(key, tenant, tenant.queries_per_minute, now)
         self._in_flight[key] = running + 1
 
     def leave(self, tenant: Tenant) -> None:
@@ -136,18 +145,18 @@ class Limits:
         else:
             self._in_flight.pop(key, None)
 
-    def _take(self, key: tuple[str, str], tenant: Tenant, now: float) -> None:
-        rate = tenant.queries_per_minute or 0.0
+    def _take(self, key: tuple[str, str], tenant: Tenant, rate: float, now: float) -> None:
         most = max(1.0, rate)
         left, since = self._allowance.get(key, (most, now))
         left = min(most, left + max(0.0, now - since) * rate / 60)
         if left < 1:
             self._allowance[key] = (left, now)
-            wait = math.inf if rate <= 0 else (1 - left) * 60 / rate
+            wait = (1 - left) * 60 / rate
             raise LimitError(
-                "RateLimited",
                 f"The tenant {tenant.name!r} may start {rate:g} queries a minute:"
                 f" try again in {wait:.0f} seconds.",
+                status=429,
+                code="rate_limited",
                 retry_after=wait,
             )
         self._allowance[key] = (left - 1, now)

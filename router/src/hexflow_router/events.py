@@ -14,12 +14,13 @@ import msgspec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Hold one happening; ``data`` is plain JSON data."""
+    """Hold one happening."""
 
     number: int
     """1 for the first of its stream."""
     name: str
-    data: Mapping[str, Any]
+    data: Mapping[str, Any] | msgspec.Raw
+    """Plain JSON data, or JSON as it will be sent."""
 
     def encode(self) -> bytes:
         """Return the event as server-sent events write it."""
@@ -39,7 +40,7 @@ class EventStream:
     _closed: bool = False
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def publish(self, name: str, data: Mapping[str, Any]) -> None:
+    def publish(self, name: str, data: Mapping[str, Any] | msgspec.Raw) -> None:
         """Add an event; after ``close`` nothing is added any more."""
         if self._closed:
             return

@@ -32,10 +32,24 @@ def test_a_key_of_another_workflow_is_forbidden() -> None:
     assert error.value.status == 403
 
 
-def test_an_open_workflow_takes_anybody_as_whom_they_say_they_are() -> None:
-    assert DOOR.admit(authorization=None, workflow="open", claimed="guest") == GUEST
-    assert DOOR.admit(authorization="Bearer sk-anything", workflow="open").name == ""
-    assert DOOR.admit(authorization=None, workflow="open", claimed="analytics").name == ""
+def test_a_tenant_without_a_key_is_whoever_comes_without_one() -> None:
+    assert DOOR.admit(authorization=None, workflow="open") == GUEST
+    assert DOOR.admit(authorization="Bearer sk-anything", workflow="open") == GUEST
+    second = Tenant(name="second", workflow="open")
+    door = Doorkeeper(tenants={"open": (GUEST, second)})
+    assert door.admit(authorization=None, workflow="open", claimed="second") == second
+    assert door.admit(authorization=None, workflow="open", claimed="nobody") == GUEST
+
+
+def test_a_workflow_without_tenants_is_open() -> None:
+    assert DOOR.admit(authorization=None, workflow="unheard-of").name == ""
+
+
+def test_a_wrong_key_is_not_taken_for_none_where_keys_are_known() -> None:
+    door = Doorkeeper(tenants={"shop": (GOLD, Tenant(name="walk-in", workflow="shop"))}, keys=DOOR.keys)
+    assert door.admit(authorization=None, workflow="shop").name == "walk-in"
+    with pytest.raises(AuthError):
+        door.admit(authorization="Bearer gold-kee", workflow="shop")
 
 
 def test_nobody_claims_to_be_a_tenant_where_keys_are_asked_for() -> None:

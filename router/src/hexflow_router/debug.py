@@ -1,0 +1,155 @@
+"""The admin port: metrics, what the scheduler thinks, the event log. Never for tenants.
+
+No API key, question, statement or address of a database is shown here: the kernel never knew them.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+
+from hexflow_router.errors import ApiError, install_error_handlers
+from hexflow_router.health import Readiness
+from hexflow_scheduler import KernelView
+
+CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insight:
+    """Hold what the admin port looks at."""
+
+    view: Callable[[], KernelView]
+    readiness: Callable[[], Readiness]
+    exposition: Callable[[], bytes]
+    """The metrics, as Prometheus reads them."""
+    now: Callable[[], float]
+    event_log: Path | None
+    flush: Callable[[], None] = lambda: None
+    """Put what was logged so far into the event log's file."""
+
+
+def create_admin_app(insight: Insight) -> FastAPI:
+    """Make the application of the admin port."""
+    app = FastAPI(title="HexFlow router, admin port", docs_url=None, redoc_url=None)
+    install_error_handlers(app)
+
+    @app.get("/metrics", summary="Metrics for Prometheus")
+    async def metrics() -> PlainTextResponse:
+        return PlainTextResponse(insight.exposition(), media_type="text/plain; version=1.0.0; charset=utf-8")
+
+    @app.get("/debug/scheduler", summary="Queues, running calls and parameters, as the kernel sees them")
+    async def scheduler() -> Response:
+        return Response(
+            msgspec.json.encode(scheduler_state(insight.view(), insight.now())), media_type="application/json"
+        )
+
+    @app.get("/healthz", summary="Say whether the process is alive")
+    async def healthz() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/readyz", summary="Say whether the router is ready, with all that it complains about")
+    async def readyz() -> JSONResponse:
+        state = insight.readiness()
+        content = {"ready": state.ready, "reason": state.reason, **state.details}
+        return JSONResponse(content, status_code=200 if state.ready else 503)
+
+    @app.get("/v1/events", summary="The event log: one JSON record a line, from a byte on")
+    async def events(offset: int = 0) -> StreamingResponse:
+        if insight.event_log is None:
+            raise ApiError(
+                "There is no event log: start the router with --event-log FILE.",
+                status=404,
+                code="event_log_off",
+            )
+        insight.flush()
+        return StreamingResponse(_lines(insight.event_log, max(0, offset)), media_type="application/jsonl")
+
+    return app
+
+
+async def _lines(path: Path, offset: int) -> AsyncGenerator[bytes]:
+    size = await asyncio.to_thread(lambda: path.stat().st_size if path.exists() else 0)
+    while offset < size:
+        chunk = await asyncio.to_thread(_read, path, offset, min(CHUNK_BYTES, size - offset))
+        if not chunk:
+            return
+        offset += len(chunk)
+        yield chunk
+
+
+def _read(path: Path, offset: int, length: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(length)
+
+
+def scheduler_state(view: KernelView, now: float) -> dict[str, Any]:
+    """Return the kernel's view as plain data in camelCase."""
+    return {
+        "now": now,
+        "policy": view.policy,
+        "parameters": dict(view.parameters),
+        "workflowParameters": {
+            name: dict(parameters) for name, parameters in view.workflow_parameters.items()
+        },
+        "instances": [
+            {
+                "instance": shown.instance.instance_id,
+                "pool": shown.instance.pool,
+                "gpuType": shown.instance.gpu_type,
+                "state": shown.instance.state,
+                "models": sorted(shown.instance.models),
+                "takesPriority": shown.instance.takes_priority,
+                "speedScale": {"prefill": shown.speed.prefill, "decode": shown.speed.decode},
+                "freeSlots": shown.free_slots,
+                "freeKvTokens": shown.free_kv_tokens,
+                "foreignRunning": shown.foreign_running,
+                "queueSeconds": shown.queue_seconds,
+                "queue": [
+                    _call(waiting.call)
+                    | {
+                        "urgency": waiting.urgency,
+                        "key": waiting.key,
+                        "waitedSeconds": waiting.waited_seconds,
+                        "predictedSeconds": waiting.predicted_seconds,
+                        "expectedOutputTokens": waiting.output_tokens,
+                    }
+                    for waiting in shown.queue
+                ],
+                "running": [
+                    _call(running.call)
+                    | {
+                        "sentSecondsAgo": now - running.sent,
+                        "attempt": running.attempt,
+                        "predictedSecondsLeft": running.predicted_finish - now,
+                        "expectedOutputTokens": running.output_tokens,
+                    }
+                    for running in shown.running
+                ],
+            }
+            for shown in view.instances
+        ],
+        "parked": [_call(call) for call in view.parked],
+    }
+
+
+def _call(call: Any) -> dict[str, Any]:
+    return {
+        "id": call.call_id,
+        "query": call.query_id,
+        "workflow": call.workflow,
+        "tenant": call.tenant,
+        "stage": call.stage,
+        "model": call.model,
+        "promptTokens": call.prompt_tokens,
+        "deadline": call.deadline,
+        "budgetSeconds": call.budget_seconds,
+        "round": call.round,
+        "sibling": call.sibling,
+    }

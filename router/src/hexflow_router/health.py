@@ -1,0 +1,42 @@
+"""Alive and ready: what the two health paths say.
+
+Alive means that the loop turns. Ready means that a question asked now could be answered: an instance is
+known, the configuration was read, and the process is not stopping.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hexflow_router.configuration import ConfigurationWatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
+    """Say whether the router is ready, and why not."""
+
+    ready: bool
+    reason: str
+    details: dict[str, Any]
+
+
+def readiness(
+    *, ready_instances: Sequence[str], known_instances: int, watch: ConfigurationWatch, draining: bool
+) -> Readiness:
+    """Judge the readiness of a router."""
+    configuration = watch.current
+    details: dict[str, Any] = {
+        "instances": {"ready": len(ready_instances), "known": known_instances},
+        "workflows": sorted(configuration.workflows),
+        "pools": [pool.name for pool in configuration.fleet.pools],
+        "configuration": {
+            "current": watch.error is None,
+            "error": watch.error,
+            "problems": list(configuration.problems),
+        },
+    }
+    if draining:
+        return Readiness(ready=False, reason="Stopping", details=details)
+    if not ready_instances:
+        return Readiness(ready=False, reason="NoInstance", details=details)
+    return Readiness(ready=True, reason="Ready", details=details)

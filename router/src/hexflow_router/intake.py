@@ -1,0 +1,133 @@
+"""From the bytes of a request to a question: every way in which they can be wrong, each with its remedy.
+
+It knows the models of ``answer.py`` and the bounds of the settings, and nothing of what follows.
+"""
+
+import difflib
+import math
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import msgspec
+from pydantic import ValidationError
+
+from hexflow_router.answer import Question
+from hexflow_router.errors import ApiError
+
+
+async def read_body(chunks: AsyncIterator[bytes], *, limit: int, declared: str | None = None) -> bytes:
+    """Collect a body of at most ``limit`` bytes. Raises ApiError (413) as soon as it is known to be longer."""
+    if declared is not None and declared.isascii() and declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(limit)
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def read_question(body: bytes, *, max_chars: int) -> Question:
+    """Read a question. Raises ApiError (400, or 413 for one that is too long)."""
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise ApiError(
+            f"The body is not UTF-8: byte {problem.start} cannot be decoded. Send JSON encoded as UTF-8.",
+            status=400,
+            code="invalid_utf8",
+        ) from None
+    try:
+        data = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as problem:
+        what = "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
+        raise ApiError(f"The body is not valid JSON: {what}.", status=400, code="invalid_json") from None
+    if not isinstance(data, dict):
+        raise ApiError(
+            'The body must be a JSON object such as {"question": "How many customers live in Berlin?"}.',
+            status=400,
+            code="invalid_json",
+        )
+    try:
+        question = Question.model_validate(data)
+    except ValidationError as problem:
+        faults = [(_place(fault["loc"]), _fault(dict(fault))) for fault in problem.errors()]
+        raise ApiError(
+            " ".join(f"`{place}`: {what}." for place, what in faults[:5]),
+            status=400,
+            code="invalid_request",
+            param=faults[0][0],
+        ) from None
+    for name, text in (("question", question.question), ("evidence", question.evidence or "")):
+        if len(text) > max_chars:
+            raise ApiError(
+                f"`{name}` has {len(text)} characters, and {max_chars} are taken: shorten it.",
+                status=413,
+                code="question_too_long",
+                param=name,
+            )
+    return question
+
+
+def pick(name: str | None, known: Iterable[str], *, what: str, param: str) -> str:
+    """Return the name of something known; None picks the only one there is. Raises ApiError (404, 400)."""
+    names = list(known)
+    if name is None:
+        if len(names) == 1:
+            return names[0]
+        raise ApiError(
+            f"`{param}` is needed, for there are several: {', '.join(names)}.",
+            status=400,
+            code="invalid_request",
+            param=param,
+        )
+    if name in names:
+        return name
+    raise unknown(name, names, what=what, param=param)
+
+
+def unknown(name: str, known: Iterable[str], *, what: str, param: str) -> ApiError:
+    """Return the error for a name that nothing has."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    shown = name if len(name) <= 80 else name[:80] + "…"
+    if near:
+        remedy = f"Did you mean {near[0]!r}?"
+    elif names:
+        remedy = f"There is: {', '.join(names[:20])}."
+    else:
+        remedy = "There is none."
+    return ApiError(
+        f"There is no {what} {shown!r}. {remedy}", status=404, code=f"{what}_not_found", param=param
+    )
+
+
+def _too_large(limit: int) -> ApiError:
+    return ApiError(
+        f"The body is larger than {limit} bytes, the most that is taken.",
+        status=413,
+        code="body_too_large",
+    )
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location)[:80] or "body"
+
+
+def _fault(fault: dict[str, Any]) -> str:
+    kind = fault["type"]
+    if kind == "extra_forbidden":
+        fields = [str(field.alias) for field in Question.model_fields.values()]
+        near = difflib.get_close_matches(str(fault["loc"][-1]), fields, n=1)
+        return "there is no such field; " + (
+            f"did you mean `{near[0]}`?" if near else f"there are {', '.join(fields)}"
+        ).rstrip("?")
+    if kind == "missing":
+        return "is needed"
+    value = fault["input"]
+    message = str(fault["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        message += f", not {value:g}"
+    return message

@@ -1,0 +1,266 @@
+"""A query on its way: all that is known of it, and its one end.
+
+Whoever ends it first (its last stage, a failure, a cancel, a clock) decides how; everything later is too
+late. Instants and seconds are the router's; only ``created_wall`` is the wall clock's.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from hexflow_router.answer import (
+    Answer,
+    CallReport,
+    CandidateReport,
+    ErrorBody,
+    Question,
+    StageReport,
+    Status,
+    Tokens,
+    utc,
+)
+from hexflow_router.auth import Tenant
+from hexflow_router.configuration import WorkflowSetup
+from hexflow_router.errors import ApiError, error_type
+from hexflow_router.events import EventStream
+from hexflow_router.model import CallRecord
+from hexflow_sql.draft import Candidate, Draft
+from hexflow_sql.result import json_rows
+
+
+@dataclass(slots=True, kw_only=True)
+class StageState:
+    """Hold what is known of a stage so far."""
+
+    name: str
+    kind: str
+    status: str = "Pending"
+    started_at: float | None = None
+    ended_at: float | None = None
+    budget_seconds: float | None = None
+    skipped: list[str] = field(default_factory=list)
+    statements: int = 0
+    statement_seconds: float = 0.0
+    records: list[CallRecord] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Say how a query ended."""
+
+    status: Status
+    at: float
+    reason: str | None = None
+    message: str | None = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Query:
+    """Hold one query."""
+
+    query_id: str
+    question: Question
+    database: str
+    workflow: WorkflowSetup
+    tenant: Tenant
+    policy: str
+    arrival: float
+    deadline_seconds: float
+    created_wall: float
+    clock: Callable[[], float]
+    max_rows: int
+    journaled: bool = False
+    trace_headers: tuple[tuple[str, str], ...] = ()
+    stages: list[StageState] = field(default_factory=list)
+    draft: Draft | None = None
+    chosen: Candidate | None = None
+    events: EventStream = field(default_factory=EventStream)
+    ending: Ending | None = None
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    encoded: bytes = b""
+    """The final answer, once there is one."""
+
+    @property
+    def deadline(self) -> float:
+        """The instant by which it should be answered."""
+        return self.arrival + self.deadline_seconds
+
+    @property
+    def aborts(self) -> bool:
+        """Whether it ends at its deadline, answered or not."""
+        return self.workflow.workflow.spec.slo.on_deadline == "Abort"
+
+    def time_left(self) -> float:
+        """Return the seconds to the deadline; negative when it is late."""
+        return self.deadline - self.clock()
+
+    def end(self, status: Status, *, reason: str | None = None, message: str | None = None) -> bool:
+        """End it, unless it has ended; return whether this was its end."""
+        if self.ending is not None:
+            return False
+        self.ending = Ending(status=status, at=self.clock(), reason=reason, message=message)
+        for stage in self.stages:
+            if stage.status == "Running":
+                stage.status, stage.ended_at = "Failed", self.ending.at
+        self.encoded = self.answer().encode()
+        self.events.publish("query.finished", msgspec.Raw(self.encoded))
+        self.events.close()
+        self.ended.set()
+        return True
+
+    def answer(self) -> Answer:
+        """Return the answer as it stands now."""
+        ending = self.ending
+        now = ending.at if ending else self.clock()
+        chosen = self.chosen if ending and ending.status is Status.SUCCEEDED else None
+        result = chosen.result if chosen else None
+        reports = tuple(self._stage(stage) for stage in self.stages)
+        calls = [call for stage in reports for call in stage.calls]
+        status = ending.status if ending else Status.RUNNING
+        seconds = max(0.0, now - self.arrival)
+        return Answer(
+            id=self.query_id,
+            workflow=self.workflow.name,
+            database=self.database,
+            tenant=self.tenant.name or None,
+            question=self.question.question,
+            status=status,
+            reason=ending.reason if ending else None,
+            message=ending.message if ending else None,
+            sql=chosen.sql if chosen else None,
+            columns=result.columns if result else None,
+            rows=tuple(tuple(row) for row in json_rows(result)[: self.max_rows]) if result else None,
+            truncated=bool(result and (result.truncated or len(result.rows) > self.max_rows)),
+            candidates=_candidates(self.draft, self.chosen),
+            stages=reports,
+            tokens=Tokens(
+                prompt=sum(call.prompt_tokens or 0 for call in calls if call.status == "Done"),
+                output=sum(call.output_tokens or 0 for call in calls),
+            ),
+            deadline_seconds=self.deadline_seconds,
+            seconds=round(seconds, 6),
+            deadline_met=None
+            if ending is None
+            else status is Status.SUCCEEDED and seconds <= self.deadline_seconds,
+            skipped=self._skipped(),
+            policy=self.policy,
+            created_at=utc(self.created_wall),
+            error=_error(ending),
+        )
+
+    def _skipped(self) -> tuple[str, ...]:
+        return tuple(f"{stage.name}: {skipped}" for stage in self.stages for skipped in stage.skipped)
+
+    def _stage(self, stage: StageState) -> StageReport:
+        started = stage.started_at
+        ended = stage.ended_at if stage.ended_at is not None else self.clock()
+        return StageReport(
+            name=stage.name,
+            kind=stage.kind,
+            status=stage.status,
+            started_seconds=None if started is None else round(started - self.arrival, 6),
+            seconds=None if started is None else round(ended - started, 6),
+            budget_seconds=_rounded(stage.budget_seconds),
+            skipped=tuple(stage.skipped),
+            statements=stage.statements,
+            statement_seconds=round(stage.statement_seconds, 6),
+            calls=tuple(call_report(record) for record in stage.records),
+        )
+
+
+def call_report(record: CallRecord) -> CallReport:
+    """Return what is known of a call as the answer and the events tell it."""
+    call, placed, completed = record.call, record.placement, record.completed
+    usage = completed.usage if completed else None
+    return CallReport(
+        id=call.call_id,
+        task=record.task,
+        instance=placed.instance_id if placed else None,
+        pool=placed.pool if placed else None,
+        gpu_type=placed.gpu_type if placed else None,
+        attempts=placed.attempts if placed else 0,
+        urgency=_rounded(placed.urgency) if placed else None,
+        priority=placed.priority if placed else None,
+        prompt_tokens=usage.prompt_tokens if usage else call.prompt_tokens,
+        output_tokens=usage.output_tokens if usage else None,
+        cached_tokens=usage.cached_tokens if usage else None,
+        token_source=completed.token_source if completed else "estimate",
+        budget_seconds=_rounded(call.budget_seconds),
+        queued_seconds=_rounded(placed.queued_seconds) if placed else None,
+        seconds=_rounded(record.seconds),
+        round=call.round,
+        sibling=call.sibling,
+        status=record.status,
+        reason=record.reason,
+    )
+
+
+def _candidates(draft: Draft | None, chosen: Candidate | None) -> tuple[CandidateReport, ...]:
+    if draft is None:
+        return ()
+    return tuple(
+        CandidateReport(
+            sql=candidate.sql,
+            votes=candidate.votes,
+            error=candidate.error,
+            rounds=candidate.rounds,
+            chosen=candidate is chosen,
+        )
+        for candidate in draft.candidates
+    )
+
+
+STATUS_OF_REASON = {
+    "NoInstance": 503,
+    "NoInstanceInTime": 503,
+    "QueueFull": 503,
+    "Stopping": 503,
+    "Interrupted": 503,
+    "DatabaseUnavailable": 503,
+    "ConnectFailed": 502,
+    "BrokenAnswer": 502,
+    "AbortedByEngine": 502,
+    "Rubbish": 502,
+    "Redirected": 502,
+    "EngineError": 502,
+    "EngineRefused": 502,
+    "EngineRefusedKey": 502,
+    "FirstByteTimeout": 504,
+    "IdleTimeout": 504,
+    "TotalTimeout": 504,
+    "InternalError": 500,
+}
+"""HTTP status of a query that failed for a reason; 422 for every reason that is the question's own."""
+
+
+def http_status(status: Status, reason: str | None) -> int:
+    """Return the HTTP status that tells how a query ended."""
+    match status:
+        case Status.SUCCEEDED | Status.RUNNING:
+            return 200
+        case Status.DEADLINE_EXCEEDED:
+            return 504
+        case Status.CANCELLED:
+            return 503 if reason == "Stopping" else 499
+        case Status.FAILED:
+            return STATUS_OF_REASON.get(reason or "", 422)
+
+
+def _error(ending: Ending | None) -> ErrorBody | None:
+    if ending is None or ending.status is Status.SUCCEEDED:
+        return None
+    code = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in ending.reason or "")
+    return ErrorBody(
+        message=ending.message or "",
+        type=error_type(http_status(ending.status, ending.reason)),
+        code=code.removeprefix("_") or None,
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+__all__ = ["ApiError", "Ending", "Query", "StageState", "call_report", "http_status"]
