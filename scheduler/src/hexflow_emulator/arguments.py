@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from hexflow_api import builtin_profile, builtin_profiles, estimated_profile
 from hexflow_emulator.errors import EmulatorError
 from hexflow_emulator.faults import Fault
 from hexflow_emulator.lengths import FORMS, Lengths
-from hexflow_scheduler.profile import Profile
+from hexflow_scheduler import Profile
 from hexflow_simulator import EngineOptions, EngineOrder
 
 ENVIRONMENT = "HEXFLOW_EMULATOR_"
@@ -115,7 +116,9 @@ def parser() -> argparse.ArgumentParser:
     )
     own.add_argument("--gpu", metavar="TYPE", help=f"whose time to keep (default {DEFAULT_GPU})")
     own.add_argument(
-        "--profile", metavar="FILE|JSON", help="speed as t0 t1 t2 c1 c2 kvTokens slots, instead of --gpu"
+        "--profile",
+        metavar="NAME|FILE|JSON",
+        help="speed as t0 t1 t2 c1 c2 kvTokens slots, or a built-in one's name",
     )
     own.add_argument("--book", type=Path, metavar="FILE", help="the answer book: what the model says")
     own.add_argument("--output-tokens", metavar="DIST", help=f"words without meaning instead: {FORMS}")
@@ -237,18 +240,19 @@ def _profile(known: argparse.Namespace, *, gpu: str, model: str) -> Profile:
 
 
 def _builtin(gpu: str, model: str, tensor_parallel: int) -> dict[str, Any]:
-    from hexflow_api.profile import builtin_profile
-
-    profile = builtin_profile(gpu, model, tensor_parallel)
+    profile = builtin_profile(gpu, model, tensor_parallel) or estimated_profile(gpu, model, tensor_parallel)
     if profile is None:
         raise EmulatorError(
-            f"there is no built-in profile of {model} on {gpu} at parallel degree {tensor_parallel}; "
-            "give one with --profile FILE, or name a GPU and a model that `hexflow_api` has figures for"
+            f"nothing is known of the speed of {model} on {tensor_parallel} x {gpu}, or it does not fit there; "
+            "name another --gpu or --tensor-parallel-size, or give its --profile: a file, JSON, "
+            f"or one of {', '.join(sorted(builtin_profiles()))}"
         )
     return dict(profile.coefficients())
 
 
 def _given_profile(text: str) -> dict[str, Any]:
+    if builtin := builtin_profiles().get(text):
+        return dict(builtin.coefficients())
     source = text if text.lstrip().startswith("{") else None
     try:
         raw = json.loads(source if source is not None else Path(text).read_text())

@@ -10,7 +10,7 @@ from hexflow_emulator.faults import Fault, Faults
 from hexflow_emulator.generation import TICK_SECONDS, Generation, Runner
 from hexflow_emulator.metrics import EngineMetrics
 from hexflow_emulator.speech import BookSpeech, FillerSpeech, NoBookSpeech, Speech
-from hexflow_scheduler.timescale import TimeScale
+from hexflow_scheduler import TimeScale
 from hexflow_simulator import Engine, Finished
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from hexflow_emulator.book import AnswerBook
 from hexflow_emulator.lengths import Lengths
-from hexflow_emulator.tokens import BYTES_PER_TOKEN, count
+from hexflow_emulator.tokens import count, size
 
 WORDS = [
     "row",
@@ -75,13 +75,13 @@ class Speech(Protocol):
 def filler(tokens: int, *, seed: str) -> str:
     """Return words without meaning that take exactly so many tokens, the same for the same seed."""
     random = Random(int.from_bytes(blake2b(seed.encode(), digest_size=8).digest()))  # noqa: S311
-    size = tokens * BYTES_PER_TOKEN
+    end = size(tokens)
     words: list[str] = []
     length = 0
-    while length < size:
+    while length < end:
         words.append(random.choice(WORDS))
         length += len(words[-1]) + 1
-    return " ".join(words)[:size]
+    return " ".join(words)[:end]
 
 
 class BookSpeech:

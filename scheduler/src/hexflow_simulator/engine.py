@@ -15,8 +15,7 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from hexflow_scheduler.call import PrefixBlock
-from hexflow_scheduler.profile import Profile
+from hexflow_scheduler import PrefixBlock, Profile
 from hexflow_simulator.kvcache import KVCache
 
 

@@ -10,7 +10,7 @@ Knows blocks and keys; knows no time and no engine.
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from hexflow_scheduler.call import PrefixBlock
+from hexflow_scheduler import PrefixBlock
 
 
 class KVCache:
