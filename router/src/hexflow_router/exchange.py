@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hexflow_router.errors import ApiError
-from hexflow_scheduler.call import Call, Usage
+from hexflow_scheduler import Call, Usage
 
 __all__ = ["CallFailed", "CompletedReply", "Exchange", "Headers", "Placement", "Reply", "UpstreamRequest"]
 

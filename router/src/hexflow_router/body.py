@@ -1,0 +1,85 @@
+"""A caller's JSON body: what the router reads of it, and the two fields it may rewrite.
+
+Nothing is injected and nothing is re-serialised: where no field changes the bytes go on as they came; where
+``model`` (an alias) or ``priority`` does, every other value keeps its bytes.
+"""
+
+from typing import Any
+
+import msgspec
+
+from hexflow_router.errors import ApiError
+
+__all__ = ["BodyHead", "read_head", "rewrite"]
+
+
+class BodyHead(msgspec.Struct, kw_only=True):
+    """Hold the top-level fields that scheduling needs; all others are skipped."""
+
+    model: Any = None
+    stream: Any = None
+    max_tokens: Any = None
+    max_completion_tokens: Any = None
+    n: Any = None
+    priority: Any = None
+    metadata: Any = None
+    messages: msgspec.Raw = msgspec.Raw()
+    prompt: msgspec.Raw = msgspec.Raw()
+    input: msgspec.Raw = msgspec.Raw()
+    tools: msgspec.Raw = msgspec.Raw()
+
+    def wants_stream(self) -> bool:
+        """Return whether server-sent events are asked for."""
+        return self.stream is True
+
+    def output_limit(self) -> int | None:
+        """Return the stated bound on the output in tokens, None where there is none."""
+        for limit in (self.max_completion_tokens, self.max_tokens):
+            if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0:
+                return limit
+        return None
+
+    def samples(self) -> int:
+        """Return how many completions are asked for."""
+        return (
+            self.n if isinstance(self.n, int) and not isinstance(self.n, bool) and 1 <= self.n <= 1024 else 1
+        )
+
+    def prompt_bytes(self) -> bytes:
+        """Return the raw JSON that becomes the prompt, for an estimate of its tokens."""
+        return b"".join(bytes(part) for part in (self.tools, self.messages, self.prompt, self.input))
+
+
+_HEAD = msgspec.json.Decoder(BodyHead)
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def read_head(body: bytes) -> BodyHead:
+    """Read the fields of a body. Raises ApiError (400) for what is not a JSON object in UTF-8."""
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise ApiError(
+            f"The body is not UTF-8: byte {problem.start} cannot be decoded. Send JSON encoded as UTF-8.",
+            status=400,
+            code="invalid_utf8",
+        ) from None
+    try:
+        return _HEAD.decode(body)
+    except msgspec.ValidationError:
+        raise ApiError("The body must be a JSON object.", status=400, code="invalid_json") from None
+    except (msgspec.DecodeError, RecursionError) as problem:
+        what = "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
+        raise ApiError(f"The body is not valid JSON: {what}.", status=400, code="invalid_json") from None
+
+
+def rewrite(body: bytes, *, model: str | None = None, priority: int | None = None) -> bytes:
+    """Return the body with ``model`` and ``priority`` set where given; other values keep their bytes."""
+    if model is None and priority is None:
+        return body
+    fields = _FIELDS.decode(body)
+    if model is not None:
+        fields["model"] = msgspec.Raw(msgspec.json.encode(model))
+    if priority is not None:
+        fields["priority"] = msgspec.Raw(str(priority).encode())
+    return msgspec.json.encode(fields)

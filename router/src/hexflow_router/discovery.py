@@ -1,0 +1,241 @@
+"""Which instances there are and what may be asked of them: found, looked at about once a second, told to the driver.
+
+Instances come from the ``endpoints:`` of pools and from a file that whoever started them keeps. One takes calls
+only while it answers, lists the pool's model and has a closed breaker. A server that was restarted is another
+instance: it has another identity, since nothing of what ran on it is left.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from watchfiles import awatch
+
+from hexflow_router.breaker import BreakerRule
+from hexflow_router.driver import Driver
+from hexflow_router.fleet import PoolFleet
+from hexflow_router.upstream import Address
+from hexflow_router.watch import ProbeRule, Watch
+from hexflow_scheduler import InstanceState
+
+__all__ = ["Discovery", "InstancesFile", "Listed"]
+
+_log = logging.getLogger("hexflow.router.discovery")
+
+LOOK_AGAIN_SECONDS = 5.0
+"""Real seconds after which the file is read although nobody told of a change."""
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """Name one instance of the file."""
+
+    id: str
+    pool: str
+    url: str
+
+
+class _File(msgspec.Struct, frozen=True):
+    instances: tuple[Listed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InstancesFile:
+    """A JSON file ``{"instances": [{"id": …, "pool": …, "url": …}]}`` that changes as instances come and go."""
+
+    path: Path
+
+    def read(self) -> tuple[Listed, ...]:
+        """Return what the file lists; nothing while it does not exist. Raises ValueError when it cannot be used."""
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return ()
+        try:
+            listed = msgspec.json.decode(content, type=_File).instances
+        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+            raise ValueError(f"{self.path.name} is not a list of instances: {problem}") from None
+        if len({entry.id for entry in listed}) < len(listed):
+            raise ValueError(f"{self.path.name} lists an id twice")
+        return listed
+
+    async def changes(self) -> AsyncIterator[None]:
+        """Yield at once, at every change, and every few seconds in any case."""
+        yield None
+        if not self.path.parent.is_dir():
+            while True:
+                await asyncio.sleep(LOOK_AGAIN_SECONDS)
+                yield None
+        async for _ in awatch(
+            self.path.parent,
+            recursive=False,
+            debounce=50,
+            step=25,
+            rust_timeout=int(LOOK_AGAIN_SECONDS * 1000),
+            yield_on_timeout=True,
+            watch_filter=lambda _, path: Path(path).name == self.path.name,
+        ):
+            yield None
+
+
+class Discovery:
+    """Keep the driver's instances as they really are."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        instances_file: Path | None = None,
+        probe_rule: ProbeRule | None = None,
+        breaker_rule: BreakerRule | None = None,
+        monotonic: Callable[[], float] | None = None,
+    ) -> None:
+        """Take ``monotonic`` (real seconds) from the loop where none is given."""
+        self._driver = driver
+        self._file = InstancesFile(instances_file) if instances_file else None
+        self._probe_rule = probe_rule or ProbeRule()
+        self._breaker_rule = breaker_rule
+        self._monotonic = monotonic or (lambda: asyncio.get_running_loop().time())
+        self._pools: dict[str, PoolFleet] = {}
+        self._listed: tuple[Listed, ...] = ()
+        self._watches: dict[str, Watch] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._running = False
+        driver.health = self
+
+    # What there is
+
+    def configure(self, pools: Sequence[PoolFleet]) -> None:
+        """Replace the pools. Instances of a pool that is gone are gone."""
+        self._pools = {pool.name: pool for pool in pools}
+        self._settle()
+
+    def list_instances(self, listed: Sequence[Listed]) -> None:
+        """Replace the instances that somebody else started."""
+        self._listed = tuple(listed)
+        self._settle()
+
+    def watches(self) -> list[Watch]:
+        """Return every instance under watch, for ``/debug/scheduler``."""
+        return list(self._watches.values())
+
+    def any_ready(self) -> bool:
+        """Return whether at least one instance takes calls."""
+        return any(instance.state is InstanceState.READY for instance in self._driver.instances())
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        self._running = True
+        try:
+            self._settle()
+            if self._file is None:
+                await asyncio.Event().wait()
+            else:
+                await self._follow(self._file)
+        finally:
+            self._running = False
+            tasks = list(self._tasks.values())
+            self._tasks.clear()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def look(self) -> None:
+        """Look once at every instance now."""
+        await asyncio.gather(*(watch.look() for watch in list(self._watches.values())))
+
+    async def _follow(self, file: InstancesFile) -> None:
+        complaint = ""
+        async for _ in file.changes():
+            try:
+                listed = file.read()
+            except (ValueError, OSError) as problem:
+                if str(problem) != complaint:
+                    _log.warning("the last good list of instances is kept: %s", problem)
+                complaint = str(problem)
+                continue
+            complaint = ""
+            if listed != self._listed:
+                self.list_instances(listed)
+
+    def _wanted(self) -> dict[str, tuple[PoolFleet, Address]]:
+        wanted: dict[str, tuple[PoolFleet, Address]] = {}
+        for pool in self._pools.values():
+            for endpoint in pool.endpoints:
+                name = endpoint.url.partition("://")[2].replace("/", "-")
+                wanted[f"{pool.name}:{name}"] = (pool, endpoint)
+        for entry in self._listed:
+            listed_pool = self._pools.get(entry.pool)
+            if listed_pool is not None and not listed_pool.suspended:
+                url = entry.url.rstrip("/").removesuffix("/v1")
+                wanted[entry.id] = (listed_pool, Address(url=url))
+        return wanted
+
+    def _settle(self) -> None:
+        wanted = self._wanted()
+        for name in [name for name in self._watches if name not in wanted]:
+            self._drop(name)
+        for name, (pool, address) in wanted.items():
+            known = self._watches.get(name)
+            if known is not None and known.address == address and known.pool.name == pool.name:
+                known.configure(pool)
+                continue
+            if known is not None:
+                self._drop(name)
+            self._watches[name] = Watch(
+                name,
+                pool=pool,
+                address=address,
+                driver=self._driver,
+                rule=self._probe_rule,
+                breaker_rule=self._breaker_rule,
+                monotonic=self._monotonic,
+            )
+        if self._running:
+            for name, watch in self._watches.items():
+                if name not in self._tasks:
+                    self._tasks[name] = asyncio.get_running_loop().create_task(watch.run())
+
+    def _drop(self, name: str) -> None:
+        task = self._tasks.pop(name, None)
+        if task is not None:
+            task.cancel()
+        self._watches.pop(name).gone()
+
+    # What the driver reports
+
+    def answered(self, instance_id: str) -> None:
+        """Note an answer; see ``Health``."""
+        watch = self._by_instance(instance_id)
+        if watch is not None:
+            watch.answered()
+
+    def failed(self, instance_id: str, reason: str) -> None:
+        """Note a failure; see ``Health``."""
+        watch = self._by_instance(instance_id)
+        if watch is not None:
+            watch.failed(reason)
+
+    def refused_priority(self, instance_id: str) -> None:
+        """Send an engine no ``priority`` any more; see ``Health``."""
+        watch = self._by_instance(instance_id)
+        if watch is not None:
+            watch.refused_priority()
+
+    def _by_instance(self, instance_id: str) -> Watch | None:
+        return next((watch for watch in self._watches.values() if watch.instance_id == instance_id), None)
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["Discovery"]:
+        """Watch while the block runs."""
+        task = asyncio.get_running_loop().create_task(self.run())
+        await asyncio.sleep(0)
+        try:
+            yield self
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task

@@ -1,0 +1,443 @@
+"""The driver: gives the kernel its inputs and turns its decisions into HTTP.
+
+It owns the kernel on the event loop. Whoever wants a call made releases it here; whoever knows of instances
+tells them here. It decides nothing about placement and order; it decides what a failure means for a call:
+our own calls may be tried again at any time, a passed-through one only before its first byte.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from hexflow_router.attempt import Attempt, AttemptFailed, OpenStream, WholeAnswer
+from hexflow_router.exchange import CallFailed, Exchange, Placement, UpstreamRequest
+from hexflow_router.metrics import Metrics
+from hexflow_router.pending import Pending, failure_of
+from hexflow_router.upstream import Address, TimeOuts, Upstream
+from hexflow_scheduler import (
+    Abort,
+    Call,
+    Decision,
+    End,
+    Instance,
+    InstanceState,
+    Outcome,
+    Place,
+    Send,
+    UnknownCall,
+    Usage,
+)
+
+__all__ = ["Driver", "Health", "Scheduler"]
+
+_log = logging.getLogger("hexflow.router.driver")
+
+LONGEST_BACK_OFF_SECONDS = 5.0
+
+
+class Scheduler(Protocol):
+    """What the driver needs of a kernel (``Kernel`` or ``RecordingKernel``)."""
+
+    def instance(self, now: float, instance: Instance, /) -> Sequence[Decision]: ...
+    def arrive(self, now: float, calls: Sequence[Call], /) -> Sequence[Decision]: ...
+    def finished(self, now: float, call_id: str, usage: Usage, /) -> Sequence[Decision]: ...
+    def failed(self, now: float, call_id: str, /, *, reason: str, retryable: bool) -> Sequence[Decision]: ...
+    def cancel(self, now: float, call_id: str, /) -> Sequence[Decision]: ...
+    def wake(self, now: float, /) -> Sequence[Decision]: ...
+    def load(self, now: float, instance_id: str, foreign_running: int, /) -> Sequence[Decision]: ...
+    def next_wake(self) -> float | None: ...
+    def can_serve(self, model: str, pools: frozenset[str] | None, tokens: int, /) -> bool: ...
+    def view(self) -> Any: ...
+
+
+class Health(Protocol):
+    """Who wants to know how instances answer (discovery's breakers)."""
+
+    def answered(self, instance_id: str) -> None:
+        """Note an answer, a refusal of the call included."""
+        ...
+
+    def failed(self, instance_id: str, reason: str) -> None:
+        """Note that a try failed by the instance's fault."""
+        ...
+
+    def refused_priority(self, instance_id: str) -> None:
+        """Note that the engine refuses the ``priority`` field."""
+        ...
+
+
+class Driver:
+    """Run calls on instances as a kernel decides. Use it on one event loop only."""
+
+    def __init__(
+        self,
+        kernel: Scheduler,
+        *,
+        upstream: Upstream,
+        clock: Callable[[], float],
+        real_seconds: Callable[[float], float] = lambda seconds: seconds,
+        time_outs: TimeOuts | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        """Take ``clock`` in seconds since the epoch (emulated ones under a time scale)."""
+        self.kernel = kernel
+        self.upstream = upstream
+        self.clock = clock
+        self.real_seconds = real_seconds
+        self.time_outs = time_outs or TimeOuts()
+        self.metrics = metrics or Metrics()
+        self.health: Health | None = None
+        self._instances: dict[str, tuple[Instance, Address]] = {}
+        self._pending: dict[str, Pending] = {}
+        self._detached: set[Pending] = set()
+        self._decisions: deque[Decision] = deque()
+        self._applying = False
+        self._wake: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    # What the front doors use
+
+    def release(self, requests: Sequence[UpstreamRequest]) -> list[Exchange]:
+        """Release calls together, as siblings are; return one exchange for each, in order.
+
+        Never raises for what becomes of a call: the exchange does.
+        """
+        now = self.clock()
+        released = [Pending(request, released_at=now, driver=self) for request in requests]
+        if self._closed:
+            for pending in released:
+                pending.fail(_stopping())
+            return list(released)
+        loop = asyncio.get_running_loop()
+        for pending in released:
+            self._pending[pending.call.call_id] = pending
+            pending.timer = loop.call_later(
+                self.real_seconds(self.time_outs.total_seconds), self._ran_out_of_time, pending
+            )
+        try:
+            self._apply(self.kernel.arrive(now, [pending.call for pending in released]))
+        except Exception:
+            for pending in released:
+                self._pending.pop(pending.call.call_id, None)
+                pending.release_timer()
+            raise
+        return list(released)
+
+    def withdraw(self, pending: Pending, failure: CallFailed) -> None:
+        """Take a call back: out of the queue, or off its engine."""
+        if self._pending.get(pending.call.call_id) is pending:
+            pending.withdrawn = failure
+            with contextlib.suppress(UnknownCall):  # its End may be among the decisions not carried out yet
+                self._apply(self.kernel.cancel(self.clock(), pending.call.call_id))
+        elif pending in self._detached:
+            pending.withdrawn = failure
+            pending.stop()
+            self._forget(pending)
+        pending.fail(failure)
+
+    def stream_ended(self, pending: Pending, stream: OpenStream, failure: AttemptFailed | None) -> None:
+        """Note the end of a stream that its reader followed to the end."""
+        call_id = pending.call.call_id
+        self._forget(pending)
+        engine_error = stream.watch.engine_error
+        if failure is None and engine_error is not None:
+            failure = AttemptFailed(
+                "EngineError", f"The engine reported an error: {engine_error}", retryable=False
+            )
+        if failure is not None:
+            self._note_failure(pending, failure)
+        if self._pending.get(call_id) is not pending:
+            return
+        if failure is None:
+            self._note_success(pending)
+            self._finish(pending, stream.watch.usage, stream.watch.output_estimate)
+        else:
+            pending.last_failure = failure
+            self._apply(self.kernel.failed(self.clock(), call_id, reason=failure.reason, retryable=False))
+
+    def _forget(self, pending: Pending) -> None:
+        if pending in self._detached:
+            self._detached.discard(pending)
+            pending.release_timer()
+
+    # What discovery uses
+
+    def tell(self, instance: Instance, address: Address) -> None:
+        """Tell of an instance that appeared, changed or is gone."""
+        if instance.state is InstanceState.GONE:
+            for pending in [each for each in self._pending.values() if each.runs_on == instance.instance_id]:
+                if pending.seen_by_client:
+                    self._detach(pending)
+                else:
+                    pending.stop()
+            self._apply(self.kernel.instance(self.clock(), instance))
+            self._instances.pop(instance.instance_id, None)
+        else:
+            self._instances[instance.instance_id] = (instance, address)
+            self._apply(self.kernel.instance(self.clock(), instance))
+
+    def load(self, instance_id: str, foreign_running: int) -> None:
+        """Tell how many calls run on an engine that did not come from here."""
+        if instance_id in self._instances:
+            self._apply(self.kernel.load(self.clock(), instance_id, foreign_running) or ())
+
+    def instances(self) -> list[Instance]:
+        """Return the instances that are known."""
+        return [instance for instance, _ in self._instances.values()]
+
+    def in_flight(self, instance_id: str) -> int:
+        """Return how many sequences an instance has for us (a call of n samples is n of them)."""
+        return sum(each.call.samples for each in self._pending.values() if each.runs_on == instance_id)
+
+    @property
+    def outstanding(self) -> int:
+        """How many calls were released and have not ended."""
+        return len(self._pending)
+
+    async def close(self) -> None:
+        """Withdraw everything and close the connections; what is released later fails with Stopping."""
+        self._closed = True
+        for pending in [*self._pending.values(), *self._detached]:
+            self.withdraw(pending, _stopping())
+        if self._wake:
+            self._wake.cancel()
+        await asyncio.sleep(0)
+        await self.upstream.close()
+
+    # Decisions
+
+    def _apply(self, decisions: Sequence[Decision]) -> None:
+        # A decision may lead to another input (a callback, a refused retry): the queue keeps their order.
+        self._decisions.extend(decisions)
+        if self._applying:
+            return
+        self._applying = True
+        try:
+            while self._decisions:
+                self._carry_out(self._decisions.popleft())
+        finally:
+            self._applying = False
+        self._arm()
+
+    def _carry_out(self, decision: Decision) -> None:
+        pending = self._pending.get(decision.call_id)
+        if pending is None:
+            return
+        match decision:
+            case Place():
+                pending.place = decision
+            case Send():
+                self._send(pending, decision)
+            case Abort():
+                pending.stop()
+            case End():
+                self._end(pending, decision)
+
+    def _send(self, pending: Pending, send: Send) -> None:
+        if pending.seen_by_client:
+            self._detach(pending)
+            return
+        pending.stop()
+        instance, address = self._instances[send.instance_id]
+        place = pending.place
+        now = self.clock()
+        placement = Placement(
+            call_id=send.call_id,
+            instance_id=send.instance_id,
+            pool=instance.pool,
+            gpu_type=instance.gpu_type,
+            urgency=send.urgency,
+            score=dict(place.scores).get(send.instance_id) if place else None,
+            scores=place.scores if place else (),
+            predicted_seconds=place.predicted_seconds if place else 0.0,
+            expected_output_tokens=place.output_tokens if place else 0.0,
+            priority=send.priority,
+            attempts=send.attempt,
+            sent_at=now,
+            queued_seconds=max(0.0, now - pending.released_at),
+        )
+        pending.placement = placement
+        pending.tried.add(send.instance_id)
+        pending.runs_on = send.instance_id
+        attempt = Attempt(
+            upstream=self.upstream,
+            address=address,
+            request=pending.request,
+            priority=send.priority,
+            predicted_seconds=placement.predicted_seconds,
+            time_outs=self.time_outs,
+            real_seconds=self.real_seconds,
+        )
+        if send.attempt > 1:
+            self.metrics.count("hexflow_call_retries_total", instance.pool)
+        pending.task = asyncio.get_running_loop().create_task(self._try(pending, attempt, placement))
+        if pending.request.on_placed is not None:
+            try:
+                pending.request.on_placed(placement)
+            except Exception:
+                _log.exception("an observer of call %s failed", send.call_id)
+
+    def _detach(self, pending: Pending) -> None:
+        # An open stream whose instance is given up is left to its reader, as it may yet come to its end; to the
+        # kernel the call is over, since what a client has seen cannot be made again elsewhere.
+        self._detached.add(pending)
+        pending.runs_on = None
+        call_id = pending.call.call_id
+        self._apply(self.kernel.failed(self.clock(), call_id, reason="InstanceGone", retryable=False))
+
+    async def _try(self, pending: Pending, attempt: Attempt, placement: Placement) -> None:
+        try:
+            await self._attempt(pending, attempt, placement)
+        except Exception:
+            _log.exception("call %s failed inside the router", placement.call_id)
+            self.withdraw(pending, _defect())
+
+    async def _attempt(self, pending: Pending, attempt: Attempt, placement: Placement) -> None:
+        try:
+            outcome = await attempt.make()
+        except AttemptFailed as failure:
+            await self._failed(pending, failure)
+            return
+        if isinstance(outcome, WholeAnswer):
+            pending.runs_on = None
+            pending.keep(outcome, seconds=self.clock() - placement.sent_at)
+            self._note_success(pending)
+            self._finish(pending, outcome.usage, None)
+        else:
+            self.metrics.observe(
+                "hexflow_first_byte_seconds", self.clock() - placement.sent_at, placement.pool
+            )
+            pending.open(outcome)
+
+    async def _failed(self, pending: Pending, failure: AttemptFailed) -> None:
+        placement = pending.placement
+        assert placement is not None  # noqa: S101 - a try has one
+        pending.last_failure = failure
+        elsewhere = self._elsewhere(pending)
+        again = failure.retryable and (pending.request.retry_after_first_byte or elsewhere)
+        if _mentions_priority(failure, placement):
+            again = True
+            if self.health:
+                self.health.refused_priority(placement.instance_id)
+        self._note_failure(pending, failure)
+        if again and not elsewhere and failure.answer is not None:
+            # Only this engine is left and it is overloaded: it keeps its slot while it is given time.
+            wait = failure.answer.retry_after() or 0.25 * 2**placement.attempts
+            await asyncio.sleep(self.real_seconds(min(wait, LONGEST_BACK_OFF_SECONDS)))
+        pending.runs_on = None
+        pending.task = None
+        if self._pending.get(pending.call.call_id) is pending:
+            self._apply(
+                self.kernel.failed(self.clock(), pending.call.call_id, reason=failure.reason, retryable=again)
+            )
+
+    def _elsewhere(self, pending: Pending) -> bool:
+        call = pending.call
+        return any(
+            instance.state is InstanceState.READY
+            and call.model in instance.models
+            and (call.pools is None or instance.pool in call.pools)
+            and instance.instance_id not in pending.tried
+            for instance, _ in self._instances.values()
+        )
+
+    def _finish(self, pending: Pending, usage: Usage | None, output_estimate: int | None) -> None:
+        placement = pending.placement
+        assert placement is not None  # noqa: S101 - what finished was sent
+        now = self.clock()
+        source = "usage" if usage else "estimate"
+        usage = usage or Usage(
+            prompt_tokens=pending.call.prompt_tokens, output_tokens=pending.output_tokens(output_estimate)
+        )
+        pending.usage, pending.token_source = usage, source
+        pool = placement.pool
+        self.metrics.observe("hexflow_call_seconds", now - placement.sent_at, pool)
+        self.metrics.observe("hexflow_call_queued_seconds", placement.queued_seconds, pool)
+        self.metrics.count("hexflow_tokens_total", pool, "prompt", source, by=usage.prompt_tokens)
+        self.metrics.count("hexflow_tokens_total", pool, "output", source, by=usage.output_tokens)
+        if usage.cached_tokens:
+            self.metrics.count("hexflow_tokens_total", pool, "cached", source, by=usage.cached_tokens)
+        self._apply(self.kernel.finished(now, pending.call.call_id, usage))
+
+    def _end(self, pending: Pending, end: End) -> None:
+        pool = pending.placement.pool if pending.placement else "none"
+        self.metrics.count("hexflow_calls_total", pool, end.outcome)
+        del self._pending[end.call_id]
+        if pending in self._detached:
+            return
+        pending.release_timer()
+        if end.outcome is Outcome.FINISHED:
+            pending.settle()
+            return
+        pending.stop()
+        pending.fail(pending.withdrawn or failure_of(end, pending.last_failure))
+
+    def _ran_out_of_time(self, pending: Pending) -> None:
+        seconds = self.time_outs.total_seconds
+        self.withdraw(
+            pending,
+            CallFailed(
+                f"The call was not answered within {seconds:g} s.",
+                status=504,
+                code="timeout",
+                reason="TotalTimeout",
+            ),
+        )
+
+    def _note_success(self, pending: Pending) -> None:
+        if self.health and pending.placement:
+            self.health.answered(pending.placement.instance_id)
+
+    def _note_failure(self, pending: Pending, failure: AttemptFailed) -> None:
+        placement = pending.placement
+        if placement is None:
+            return
+        self.metrics.count("hexflow_call_failures_total", placement.pool, failure.reason)
+        if not self.health:
+            return
+        if failure.blames_instance:
+            self.health.failed(placement.instance_id, failure.reason)
+        elif failure.answer is not None:
+            self.health.answered(placement.instance_id)
+
+    def _arm(self) -> None:
+        if self._wake:
+            self._wake.cancel()
+            self._wake = None
+        at = self.kernel.next_wake()
+        if at is not None and not self._closed:
+            delay = max(0.001, self.real_seconds(at - self.clock()))
+            self._wake = asyncio.get_running_loop().call_later(delay, self._woken)
+
+    def _woken(self) -> None:
+        self._wake = None
+        self._apply(self.kernel.wake(self.clock()))
+
+
+def _mentions_priority(failure: AttemptFailed, placement: Placement) -> bool:
+    answer = failure.answer
+    return (
+        placement.priority is not None
+        and answer is not None
+        and answer.status in (400, 422)
+        and b"priority" in answer.body.lower()
+        and b"scheduling" in answer.body.lower()
+    )
+
+
+def _stopping() -> CallFailed:
+    return CallFailed(
+        "The router is stopping; ask again.", status=503, code="stopping", reason="Stopping", retry_after=1.0
+    )
+
+
+def _defect() -> CallFailed:
+    return CallFailed(
+        "The router failed; this is a defect and its log has the details.",
+        status=500,
+        code="internal_error",
+        reason="RouterError",
+    )
