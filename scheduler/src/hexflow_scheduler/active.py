@@ -5,10 +5,9 @@ Dispatch rules read these; only the kernel and the fleet write them.
 
 from dataclasses import dataclass, field
 from enum import Enum
-from math import ceil
 from typing import TYPE_CHECKING
 
-from hexflow_scheduler.call import Call
+from hexflow_scheduler.call import Call, PrefixBlock
 
 if TYPE_CHECKING:
     from hexflow_scheduler.load import InstanceLoad
@@ -49,21 +48,20 @@ class ActiveCall:
     """Instant at which its urgency there passes zero."""
     key: float = 0.0
     """Place in the queue; smaller goes first."""
-    kv_tokens: int = field(init=False)
-    """Tokens of KV cache it is expected to hold at its end."""
+    blocks: tuple[PrefixBlock, ...] = ()
+    """Leading blocks of its prompt that the instance shares among calls."""
+    kv_tokens: int = 0
+    """Tokens of KV cache it is expected to hold at its end, those blocks left out."""
     sent: float | None = None
     """When it was last sent."""
     sequence_seconds: float = 0.0
     """Reading of its instance's ``sequence_seconds`` when it was sent."""
     cached_tokens: int = 0
-    """Prompt tokens expected in the prefix cache when it was placed."""
+    """Prompt tokens that were expected in the prefix cache when it was sent."""
     attempt: int = 0
     """Times it was sent."""
     failed_on: set[str] = field(default_factory=set)
     """Instances that failed it."""
-
-    def __post_init__(self) -> None:
-        self.kv_tokens = self.call.prompt_tokens + ceil(self.output_tokens * self.call.samples)
 
     @property
     def predicted_finish(self) -> float:

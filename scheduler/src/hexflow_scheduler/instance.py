@@ -33,5 +33,7 @@ class Instance:
     state: InstanceState = InstanceState.READY
     max_context: int | None = None
     """Longest prompt plus output it takes, in tokens; None where unknown."""
+    prefix_caching: bool = True
+    """Whether its engine keeps leading blocks of prompts for the calls to come."""
     takes_priority: bool = False
     """Whether its engine orders its own queue by the body's ``priority``."""

@@ -21,7 +21,8 @@ def learn(estimates: Estimates, now: float, *, active: ActiveCall, load: Instanc
     elapsed = now - (active.sent or now)
     batch = load.mean_batch(now, active)
     samples = active.call.samples
-    prefill = load.speed.prefill_seconds(usage.prompt_tokens, cached_tokens=usage.cached_tokens or 0)
+    cached = active.cached_tokens if usage.cached_tokens is None else usage.cached_tokens
+    prefill = load.speed.prefill_seconds(usage.prompt_tokens, cached_tokens=cached)
     decode = load.speed.decode_seconds(usage.prompt_tokens, usage.output_tokens / samples, batch=batch)
     if usage.first_token_seconds is None:
         both = _ratio(elapsed, prefill + decode)

@@ -5,11 +5,13 @@ pass over the running ones, of which there are never more than slots.
 """
 
 from collections.abc import Mapping
+from math import ceil
 from types import MappingProxyType
 
 from hexflow_scheduler.active import ActiveCall, Phase
 from hexflow_scheduler.cost import Speed
 from hexflow_scheduler.instance import Instance, InstanceState
+from hexflow_scheduler.prefix import BlockCounts, PrefixMirror
 from hexflow_scheduler.queue import WaitingQueue
 
 
@@ -17,6 +19,9 @@ class InstanceLoad:
     """Keep the load of one instance. The fleet changes it; rules read it."""
 
     __slots__ = (
+        "_held",
+        "_mirror",
+        "_occupied",
         "_running",
         "_sampled_at",
         "_waiting_seconds",
@@ -50,6 +55,11 @@ class InstanceLoad:
         self._sampled_at = 0.0
         self._running: dict[str, ActiveCall] = {}
         self._waiting_seconds = 0.0
+        self._held = BlockCounts()
+        """Prefix blocks of all that runs or waits here."""
+        self._occupied = BlockCounts()
+        """Prefix blocks of what runs, each in the KV cache once."""
+        self._mirror = PrefixMirror()
 
     @property
     def instance_id(self) -> str:
@@ -89,7 +99,16 @@ class InstanceLoad:
         """
         if not self._running:
             return True
-        return active.call.samples <= self.free_slots and active.kv_tokens <= self.free_kv_tokens
+        kv_tokens = active.kv_tokens + self._occupied.fresh_tokens(active.blocks)
+        return active.call.samples <= self.free_slots and kv_tokens <= self.free_kv_tokens
+
+    def cached_tokens(self, active: ActiveCall) -> int:
+        """Return how many tokens of the call's prompt its prefix cache is expected to hold."""
+        if not self.instance.prefix_caching:
+            return 0
+        # An engine computes at least the last token of a prompt.
+        hit = self._mirror.hit_tokens(active.call.prefix, self._held)
+        return min(hit, max(0, active.call.prompt_tokens - 1))
 
     def alone_seconds(self, active: ActiveCall) -> float:
         """Return t_comp: the seconds of the call here if nothing else ran.
@@ -97,13 +116,23 @@ class InstanceLoad:
         It depends on the call and the instance alone, so that equal calls are equally urgent.
         """
         call = active.call
-        return self.speed.call_seconds(call.prompt_tokens, active.output_tokens, batch=call.samples)
+        return self.speed.call_seconds(
+            call.prompt_tokens,
+            active.output_tokens,
+            batch=call.samples,
+            cached_tokens=self.cached_tokens(active),
+        )
 
     def call_seconds(self, active: ActiveCall) -> float:
         """Return the seconds of the call here in the batch it would meet, waiting left out."""
         call = active.call
         batch = max(call.samples, min(self.instance.profile.slots, self.outstanding + call.samples))
-        return self.speed.call_seconds(call.prompt_tokens, active.output_tokens, batch=batch)
+        return self.speed.call_seconds(
+            call.prompt_tokens,
+            active.output_tokens,
+            batch=batch,
+            cached_tokens=self.cached_tokens(active),
+        )
 
     def queue_seconds(self, now: float) -> float:
         """Return t_queue: the seconds of all calls that wait here, and what is left of those that run.
@@ -131,6 +160,9 @@ class InstanceLoad:
         """Put a call in the queue at its key."""
         active.load = self
         active.phase = Phase.WAITING
+        active.blocks = active.call.prefix if self.instance.prefix_caching else ()
+        active.kv_tokens = kv_tokens(active)
+        self._held.hold(active.blocks)
         self.queue.push(active)
         self.slots_waiting += active.call.samples
         self._waiting_seconds += active.predicted_seconds
@@ -138,6 +170,7 @@ class InstanceLoad:
     def dequeue(self, active: ActiveCall) -> None:
         """Take a waiting call out of the queue."""
         self.queue.remove(active)
+        self._held.release(active.blocks)
         self.slots_waiting -= active.call.samples
         # Adding and subtracting leaves dust; an empty queue is a chance to sweep it.
         self._waiting_seconds = self._waiting_seconds - active.predicted_seconds if len(self.queue) else 0.0
@@ -147,6 +180,8 @@ class InstanceLoad:
     def start(self, now: float, active: ActiveCall) -> None:
         """Let a waiting call run."""
         self.dequeue(active)
+        active.cached_tokens = self.cached_tokens(active)
+        self._held.hold(active.blocks)
         self._sample(now)
         active.load = self
         active.phase = Phase.RUNNING
@@ -155,14 +190,16 @@ class InstanceLoad:
         active.sequence_seconds = self.sequence_seconds
         self._running[active.call.call_id] = active
         self.slots_taken += active.call.samples
-        self.kv_taken += active.kv_tokens
+        self.kv_taken += active.kv_tokens + self._occupied.hold(active.blocks)
 
     def stop(self, now: float, active: ActiveCall) -> None:
         """Take a running call off the instance, however it ended."""
         self._sample(now)
         del self._running[active.call.call_id]
         self.slots_taken -= active.call.samples
-        self.kv_taken -= active.kv_tokens
+        self.kv_taken -= active.kv_tokens + self._occupied.release(active.blocks)
+        self._held.release(active.blocks)
+        self._mirror.touch(active.blocks, capacity=self.instance.profile.kv_tokens)
         active.load = None
         active.phase = Phase.PARKED
 
@@ -176,3 +213,10 @@ class InstanceLoad:
     def _sample(self, now: float) -> None:
         self.sequence_seconds += (self.slots_taken + self.foreign) * (now - self._sampled_at)
         self._sampled_at = now
+
+
+def kv_tokens(active: ActiveCall) -> int:
+    """Return the tokens of KV cache that a call is expected to hold at its end, its prefix left out."""
+    shared = sum(block.tokens for block in active.blocks)
+    own = max(0, active.call.prompt_tokens - shared)
+    return own + ceil(active.output_tokens * active.call.samples)
