@@ -216,15 +216,15 @@ def emulate(context: typer.Context) -> None:
     """Run one emulated instance; takes the arguments of `vllm serve` and its own (`hexflow emulate serve --help`)."""
     from hexflow_emulator import main
 
-    raise typer.Exit(main(context.args) or 0)
+    raise typer.Exit(main(context.args))
 
 
 @app.command(context_settings=_PASSED_ON)
 def router(context: typer.Context) -> None:
     """Run the router alone, as its image does; takes the router's own arguments (`hexflow router --help`)."""
-    from hexflow_router import main
+    from hexflow_router.main import main
 
-    raise typer.Exit(main(context.args) or 0)
+    raise typer.Exit(main(context.args))
 
 
 @app.command()

@@ -8,14 +8,15 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 from time import monotonic
 
-from watchfiles import awatch
+from watchfiles import Change, awatch
 
 from hexflow_api import ResourceError, Resources, load_resources, write_secrets
+from hexflow_cli import samples
 from hexflow_cli.client import RouterClient
 from hexflow_cli.exitcode import CommandError, ExitCode
 from hexflow_cli.fleet import Fleet
@@ -33,8 +34,8 @@ _BIND_ATTEMPTS = 3
 class LaptopOptions:
     """Say what to run and how."""
 
-    paths: tuple[Path, ...]
-    """Files and folders of resources."""
+    paths: tuple[Path, ...] = ()
+    """Files and folders of resources; empty: a copy of the example's."""
     book: Path
     """The answer book of the emulated models."""
     host: str = "127.0.0.1"
@@ -43,8 +44,8 @@ class LaptopOptions:
     admin_port: int | None = None
     time_scale: float = 1.0
     event_log: Path | None = None
-    wait_for_instances: bool = True
-    """Whether being ready includes that an instance is."""
+    policy: str | None = None
+    """Another policy for the example's workflow; for the demo, which compares two."""
 
 
 class Laptop:
@@ -62,6 +63,7 @@ class Laptop:
             supervisor=supervisor, instances_file=folder / "instances.json", host="127.0.0.1", note=note
         )
         self._router: Child | None = None
+        self._closing = False
         self.resources: Resources
         self.url = ""
         self.admin_url = ""
@@ -90,18 +92,20 @@ class Laptop:
 
     async def apply(self, resources: Resources) -> None:
         """Make the secrets and the instances those of the resources; the router reads the files itself."""
-        wanted = seats(resources.pools, book=self._options.book, time_scale=self._options.time_scale)
+        wanted = seats(resources, book=self._options.book, time_scale=self._options.time_scale)
+        await asyncio.to_thread(samples.build_missing_shop, resources)
         write_secrets(resources, self.secrets)
         self.resources = resources
         await self._fleet.apply(wanted)
 
     async def follow_files(self) -> None:
         """Apply every edit of the resources; keep the last good ones while an edit is wrong. Runs until cancelled."""
-        async for _ in awatch(*self._options.paths, step=200):
+        folders = {path if path.is_dir() else path.parent for path in self._options.paths}
+        async for _ in awatch(*folders, watch_filter=_is_yaml, recursive=False, step=200):
             try:
                 await self.apply(load_resources(self._options.paths))
                 self._note("resources changed and were applied")
-            except ResourceError as error:
+            except (ResourceError, CommandError) as error:
                 self._note(f"resources changed, but are wrong; the last good ones stay in force:\n{error}")
 
     async def watch_router(self) -> None:
@@ -109,11 +113,20 @@ class Laptop:
         pause = 0.5
         while self._router is not None:
             code = await self._router.wait()
+            if self._closing:
+                return
             self._supervisor.forget(self._router)
             self._note(f"the router ended (status {code}); it starts again in {pause:g} s")
             await asyncio.sleep(pause)
             pause = min(10.0, pause * 2)
             await self._spawn_router()
+
+    async def close(self) -> None:
+        """Stop everything, the router first, so that nothing is restarted and nothing is sent on the way."""
+        self._closing = True
+        if self._router is not None:
+            await self._supervisor.stop(self._router)
+        await self._fleet.close()
 
     def pids(self) -> dict[str, int]:
         """Return the processes by name: the router and each instance by its id."""
@@ -135,7 +148,7 @@ class Laptop:
             time_scale=self._options.time_scale,
             workflows=tuple(
                 WorkflowEntry(
-                    name=workflow.metadata.name,
+                    name=workflow.name,
                     databases=tuple(database.name for database in workflow.spec.databases),
                     tenants=tuple(
                         TenantEntry(
@@ -175,7 +188,7 @@ class Laptop:
         self._router = await self._supervisor.start("router", ROUTER, self._router_arguments)
 
     async def _wait_until_ready(self) -> None:
-        path = "/readyz" if self._options.wait_for_instances else "/healthz"
+        path = "/readyz"
         end = monotonic() + _READY_SECONDS
         async with RouterClient(self.url) as client:
             while monotonic() < end:
@@ -208,13 +221,18 @@ async def a_laptop(
     options: LaptopOptions, *, log: Log, note: Callable[[str], None], death_signal: bool = True
 ) -> AsyncIterator[Laptop]:
     """Start a laptop fleet, hand it out when it is ready, and leave nothing behind at the end."""
-    resources = load_resources(options.paths)
     folder = _private_folder(state_folder())
     async with Supervisor(log=log, death_signal=death_signal) as supervisor:
         supervisor.remove_at_end(folder)
+        paths = options.paths or (samples.copy_laptop_resources(folder / "laptop", policy=options.policy),)
+        options = replace(options, paths=paths)
+        resources = load_resources(paths)
         laptop = Laptop(options, folder=folder, supervisor=supervisor, note=note)
-        await laptop.start(resources)
-        yield laptop
+        try:
+            await laptop.start(resources)
+            yield laptop
+        finally:
+            await laptop.close()
 
 
 def _private_folder(root: Path) -> Path:
@@ -228,6 +246,10 @@ def _private_folder(root: Path) -> Path:
             code=ExitCode.ENVIRONMENT,
             reason="StateFolder",
         ) from error
+
+
+def _is_yaml(change: Change, path: str) -> bool:
+    return path.endswith((".yaml", ".yml"))
 
 
 def _died(what: str, code: int | None, tail: tuple[str, ...]) -> CommandError:

@@ -5,11 +5,10 @@ it, plus what only the emulator knows (the GPU whose time it keeps, the answer b
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hexflow_api import GPUPool, profile_of
+from hexflow_api import GPUPool, Profile, Resources, profile_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,24 +23,26 @@ class Seat:
         return f"{self.pool}-{self.index}"
 
 
-def seats(pools: Sequence[GPUPool], *, book: Path, time_scale: float) -> dict[Seat, tuple[str, ...]]:
+def seats(resources: Resources, *, book: Path, time_scale: float) -> dict[Seat, tuple[str, ...]]:
     """Return the arguments of each emulated instance, its port left out.
 
     Raises ResourceError where a pool's GPU and model have no profile.
     """
     return {
-        Seat(pool=pool.metadata.name, index=index): emulator_arguments(pool, book=book, time_scale=time_scale)
-        for pool in pools
-        if pool.spec.emulated and not pool.spec.suspend
-        for index in range(1 if pool.spec.replicas is None else pool.spec.replicas)
+        Seat(pool=pool.name, index=index): emulator_arguments(
+            pool, profile=profile_of(pool, resources), book=book, time_scale=time_scale
+        )
+        for pool in resources.pools
+        if pool.spec.source == "Emulated"
+        for index in range(pool.spec.effective_replicas)
     }
 
 
-def emulator_arguments(pool: GPUPool, *, book: Path, time_scale: float) -> tuple[str, ...]:
+def emulator_arguments(pool: GPUPool, *, profile: Profile, book: Path, time_scale: float) -> tuple[str, ...]:
     """Return the arguments of `hexflow emulate` for one instance of a pool, its port left out."""
     spec = pool.spec
     arguments = ["serve", spec.model.name, "--gpu", spec.gpu_type, "--book", str(book)]
-    arguments += ["--time-scale", f"{time_scale:g}", "--profile", json.dumps(profile_of(pool).coefficients())]
+    arguments += ["--time-scale", f"{time_scale:g}", "--profile", json.dumps(profile.coefficients())]
     if spec.tensor_parallel_size is not None:
         arguments += ["--tensor-parallel-size", str(spec.tensor_parallel_size)]
     if spec.max_model_len is not None:
@@ -50,5 +51,6 @@ def emulator_arguments(pool: GPUPool, *, book: Path, time_scale: float) -> tuple
         arguments += ["--max-num-seqs", str(spec.max_num_seqs)]
     if spec.priority_scheduling:
         arguments += ["--scheduling-policy", "priority"]
+    arguments.append("--enable-prompt-tokens-details")  # so that answers tell what the prefix cache spared
     arguments.append("--enable-prefix-caching" if spec.prefix_caching else "--no-enable-prefix-caching")
-    return (*arguments, *(spec.engine.args if spec.engine else ()))
+    return tuple(arguments)

@@ -80,12 +80,12 @@ def _welcome(laptop: Laptop) -> None:
 
 
 def _note(message: str) -> None:
-    stderr.print(Text.assemble(("hexflow ", "bold"), ("│ ", "dim"), message))
+    stderr.print(Text.assemble(("hexflow ", "bold"), ("│ ", "dim"), message), soft_wrap=True)
 
 
 def _log_line(name: str, line: str) -> None:
     colour = _COLOURS[hashlib.sha256(name.encode()).digest()[0] % len(_COLOURS)]
-    stderr.print(Text.assemble((f"{name:<8}", colour), ("│ ", "dim"), line))
+    stderr.print(Text.assemble((f"{name:<8}", colour), ("│ ", "dim"), line), soft_wrap=True)
 
 
 def _silent(name: str, line: str) -> None:

@@ -90,7 +90,7 @@ class QueryWatch:
         return Group(Text(f"{self.elapsed():.1f} s{left}", style="bold"), grid)
 
     def _stage(self, data: Mapping[str, Any]) -> _Stage:
-        return self.stages.setdefault(str(data.get("stage") or data.get("name") or "?"), _Stage())
+        return self.stages.setdefault(str(data.get("stage") or self.current or "?"), _Stage())
 
 
 def _calls(stage: _Stage) -> str:

@@ -1,3 +1,5 @@
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,9 +18,10 @@ EVENTS = [
 
 @given(st.lists(st.integers(min_value=0, max_value=len(STREAM))))
 def test_events_come_out_the_same_wherever_the_stream_is_cut(cuts: list[int]) -> None:
-    parser, events = EventParser(), []
+    parser = EventParser()
+    events: list[ServerEvent] = []
     edges = [0, *sorted(cuts), len(STREAM)]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         events += parser.feed(STREAM[start:end])
     assert events == EVENTS
 

@@ -50,7 +50,7 @@ def test_a_question_here_is_asked_by_the_first_tenant_unless_another_is_named(tm
 
 def test_a_tenant_that_nobody_knows_is_refused_with_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(
-        CommandError, match="No tenant 'nobody' is known here. There are: analytics, support."
+        CommandError, match=r"No tenant 'nobody' is known here\. There are: analytics, support\."
     ):
         find_target(url=None, workflow=None, tenant="nobody", api_key=None, state=a_state(tmp_path, "w"))
 

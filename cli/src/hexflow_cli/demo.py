@@ -1,0 +1,142 @@
+"""`hexflow demo`: a burst of questions on three unequal emulated GPUs, under one policy and then under another."""
+
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+from rich.live import Live
+from rich.text import Text
+
+from hexflow_cli import comparison, samples
+from hexflow_cli.board import BurstBoard, line
+from hexflow_cli.burst import Asking, a_burst, ask_all
+from hexflow_cli.console import print_json, stderr, stdout
+from hexflow_cli.exitcode import ExitCode
+from hexflow_cli.laptop import Laptop, LaptopOptions, a_laptop
+from hexflow_cli.report import Outcome, Report, sum_up
+from hexflow_cli.sample.questions import sample_questions
+
+SPAN_SECONDS = 30.0
+"""Emulated seconds within which all questions are asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoOptions:
+    """Hold what the command line said."""
+
+    questions: int
+    seed: int
+    time_scale: float
+    policy: str
+    baseline: str | None
+    as_json: bool
+
+
+async def demo(options: DemoOptions) -> int:
+    """Run the burst under each policy, show the tables, and return the exit code."""
+    burst = a_burst(
+        sample_questions().items, count=options.questions, span_seconds=SPAN_SECONDS, seed=options.seed
+    )
+    policies = [options.policy, *([options.baseline] if options.baseline else [])]
+    reports: list[Report] = []
+    for policy in policies:
+        reports.append(await _run(policy, burst, options))
+    if options.as_json:
+        print_json(
+            {"timeScale": options.time_scale, "seed": options.seed, "runs": [_data(r) for r in reports]}
+        )
+    else:
+        _show(reports)
+    return ExitCode.FAILED if any(report.wrong for report in reports) else ExitCode.DONE
+
+
+async def _run(policy: str, burst: tuple[Asking, ...], options: DemoOptions) -> Report:
+    stderr.print(Text(f"Starting three emulated GPUs and a router under {policy} …", style="dim"))
+    laptop_options = LaptopOptions(book=samples.BOOK, time_scale=options.time_scale, policy=policy)
+    async with a_laptop(laptop_options, log=_silent, note=_silent_note) as laptop:
+        return await _burst(laptop, policy, burst, options)
+
+
+async def _burst(laptop: Laptop, policy: str, burst: tuple[Asking, ...], options: DemoOptions) -> Report:
+    state = laptop.state()
+    workflow = state.workflows[0]
+    keys = {
+        tenant.name: tenant.api_key_file.read_text(encoding="utf-8").strip()
+        for tenant in workflow.tenants
+        if tenant.api_key_file
+    }
+    gpus = {f"{pool.name}-0": pool.spec.gpu_type for pool in laptop.resources.pools}
+    board = BurstBoard(policy=policy, total=len(burst), gpus=gpus)
+    live = Live(board, console=stderr, refresh_per_second=5, transient=True)
+    drawn = stderr.is_terminal
+    if drawn:
+        live.start()
+    try:
+        outcomes = await ask_all(
+            burst,
+            url=laptop.url,
+            workflow=workflow.name,
+            api_keys=keys,
+            reference_time=sample_questions().reference_time,
+            time_scale=options.time_scale,
+            board=board,
+            on_outcome=(lambda outcome: None) if drawn else (lambda outcome: stderr.print(line(outcome))),
+        )
+    finally:
+        if drawn:
+            live.stop()
+    return sum_up(policy, outcomes)
+
+
+def _show(reports: list[Report]) -> None:
+    stdout.print(comparison.answers_table(reports[0]))
+    for report in reports:
+        if report.wrong:
+            stdout.print(comparison.wrong_table(report))
+    stdout.print(comparison.stages_table(reports))
+    for report in reports:
+        stdout.print(comparison.instances_table(report))
+    stdout.print(comparison.policies_table(reports))
+    stdout.print(comparison.conclusion(reports))
+
+
+def _data(report: Report) -> dict[str, Any]:
+    return {
+        "policy": report.policy,
+        "overall": _camel(asdict(report.overall)),
+        "byTenant": {name: _camel(asdict(latency)) for name, latency in report.by_tenant.items()},
+        "makespanSeconds": report.makespan_seconds,
+        "stages": [_camel(asdict(stage)) for stage in report.stages],
+        "instances": [_camel(asdict(instance)) for instance in report.instances],
+        "wrong": len(report.wrong),
+        "questions": [_question(outcome) for outcome in report.outcomes],
+    }
+
+
+def _question(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "number": outcome.number,
+        "tenant": outcome.tenant,
+        "arrivalSeconds": outcome.arrival_seconds,
+        "right": outcome.right,
+        "met": outcome.met,
+        "failure": outcome.failure or None,
+        "answer": outcome.answer.data() if outcome.answer else None,
+        "question": outcome.question,
+    }
+
+
+def _camel(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        to_camel(key): (None if isinstance(value, float) and not isfinite(value) else value)
+        for key, value in values.items()
+    }
+
+
+def _silent(name: str, text: str) -> None:
+    """Drop a line of a child's log; the last lines are kept for the message if it dies."""
+
+
+def _silent_note(text: str) -> None:
+    """Drop a remark."""
