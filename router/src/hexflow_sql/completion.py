@@ -13,8 +13,19 @@ class PromptBlock:
     """Hold a piece of a prompt; pieces go from the most shared to the least (template, schema, question)."""
 
     role: str
-    """OpenAI role: ``system`` or ``user``. Neighbouring blocks of one role become one message."""
+    """OpenAI role: ``system`` or ``user``. Neighbouring blocks of one role become one message, end to end."""
     text: str
+
+
+def messages(blocks: Sequence[PromptBlock]) -> list[dict[str, str]]:
+    """Write blocks as the messages of an OpenAI chat request."""
+    written: list[dict[str, str]] = []
+    for block in blocks:
+        if written and written[-1]["role"] == block.role:
+            written[-1]["content"] += block.text
+        else:
+            written.append({"role": block.role, "content": block.text})
+    return written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +39,8 @@ class CompletionRequest:
     temperature: float = 0.0
     seed: int | None = None
     samples: int = 1
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    """Further sampling fields of the request's body, in OpenAI's spelling (``top_p``)."""
     response_format: Mapping[str, Any] | None = None
     round: int = 0
     """How many requests of its chain came before it in its stage."""

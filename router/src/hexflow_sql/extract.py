@@ -1,0 +1,208 @@
+"""From a model's text to a statement, or to the reason why there is none.
+
+Containers first (answer tags, JSON, the last fenced block), then the longest stretch that parses as a
+query. A statement is returned as it was written: newlines kept, quotes untouched. Whether it may run is
+the guard's business.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from hexflow_sql.guard import MAX_CHARACTERS, parse_query
+
+MAX_TRIES = 60
+"""Most stretches of a bare text that are given to the parser."""
+
+_STATEMENT_KEYS = ("sql", "SQL", "query", "statement", "final_sql", "answer")
+_REFUSAL_KEYS = ("unanswerable", "refusal")
+_ANSWER_TAGS = ("answer", "final_answer", "sql", "final_sql", "result")
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*$", re.MULTILINE)
+_START = re.compile(r"\b(?:WITH|SELECT)\b|\(\s*SELECT\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extracted:
+    """Say what a text held: a statement, a refusal, or neither and why."""
+
+    sql: str | None = None
+    refusal: str | None = None
+    problem: str | None = None
+
+
+def extract(text: str, *, dialect: str, finish_reason: str = "stop") -> Extracted:
+    """Find the statement a model's text ends up with.
+
+    After ``finish_reason="length"`` only what is closed counts (a closed fence, tag or JSON, or a statement
+    with its semicolon): half a condition may still parse.
+    """
+    cut = finish_reason == "length"
+    answer = without_reasoning(text)
+    if answer is None:
+        return Extracted(problem="the text ends inside its reasoning")
+    refusal = _tag(answer, "unanswerable")
+    tagged = next((body for tag in _ANSWER_TAGS if (body := _tag(answer, tag)) is not None), None)
+    if tagged is not None:
+        inner = _from_containers(tagged, dialect)
+        if inner is not None:
+            return inner
+        if _looks_like_sql(tagged, dialect):
+            return Extracted(sql=_trimmed(tagged))
+        answer = tagged
+    found = _from_containers(answer, dialect)
+    if found is not None and found.sql is not None:
+        return found
+    if refusal is not None:
+        return Extracted(refusal=" ".join(refusal.split()) or "no reason given")
+    if found is not None:
+        return found
+    bare = _longest_parse(_before_open_fence(answer) if cut else answer, dialect, closed_only=cut)
+    if bare is not None:
+        return Extracted(sql=bare)
+    if cut:
+        return Extracted(problem="the text was cut off before its statement ended")
+    return Extracted(problem="the text holds no SQL statement")
+
+
+def without_reasoning(text: str) -> str | None:
+    """Drop ``<think>…</think>``, with or without its opening; None where it never closes."""
+    lowered = text.lower()
+    closed = lowered.rfind("</think>")
+    if closed >= 0:
+        rest = text[closed + len("</think>") :]
+        return None if "<think>" in rest.lower() else rest
+    return None if "<think>" in lowered else text
+
+
+def read_json(text: str) -> Any:
+    """Read the JSON of a model's text, bare, fenced or amid prose: the last object that stands alone.
+
+    Returns None where there is none.
+    """
+    answer = without_reasoning(text)
+    if answer is None:
+        return None
+    for piece in (answer, *(body for _, body in reversed(list(_fences(answer))))):
+        try:
+            return json.loads(piece)
+        except ValueError:
+            continue
+    return _last_object(answer)
+
+
+def _from_containers(text: str, dialect: str) -> Extracted | None:
+    data = read_json(text) if "{" in text else None
+    if isinstance(data, Mapping):
+        for key in _STATEMENT_KEYS:
+            if isinstance(data.get(key), str) and data[key].strip():
+                return Extracted(sql=_unfenced(data[key]))
+        for key in _REFUSAL_KEYS:
+            if isinstance(data.get(key), str) and data[key].strip():
+                return Extracted(refusal=" ".join(data[key].split()))
+    blocks = [(language, body) for language, body in _fences(text) if body.strip() and language != "json"]
+    for _, body in reversed(blocks):
+        if _looks_like_sql(body, dialect):
+            return Extracted(sql=_trimmed(body))
+    for language, body in reversed(blocks):
+        if language in {"sql", "sqlite", "postgresql", "postgres", "mysql", "duckdb"}:
+            # It means to be a statement and is none: the guard's refusal says what is wrong with it.
+            return Extracted(sql=_trimmed(body))
+    return None
+
+
+def _fences(text: str) -> Iterator[tuple[str, str]]:
+    """Yield language and body of every closed fenced block."""
+    opened: tuple[str, str, int] | None = None
+    for match in _FENCE.finditer(text):
+        mark, language = match.group(1), match.group(2).lower()
+        if opened is None:
+            opened = (mark, language, match.end())
+        elif mark[0] == opened[0][0] and len(mark) >= len(opened[0]) and not language:
+            yield opened[1], text[opened[2] : match.start()].strip("\n")
+            opened = None
+    yield from _inline_fences(text)
+
+
+def _inline_fences(text: str) -> Iterator[tuple[str, str]]:
+    """Yield blocks whose fences share a line with their body: ```` ```sql SELECT 1``` ````."""
+    for match in re.finditer(r"```(\w*)[ \t]+(?=\S)([^`]+?)```|```(sql)?(SELECT[^`]+?|WITH[^`]+?)```", text):
+        body = match.group(2) or match.group(4) or ""
+        yield (match.group(1) or match.group(3) or "").lower(), body.strip()
+
+
+def _before_open_fence(text: str) -> str:
+    opens = list(_FENCE.finditer(text))
+    return text[: opens[-1].start()] if len(opens) % 2 else text
+
+
+def _tag(text: str, name: str) -> str | None:
+    """Return the body of the last closed tag of this name."""
+    lowered = text.lower()
+    end = lowered.rfind(f"</{name}>")
+    start = lowered.rfind(f"<{name}>", 0, end) if end >= 0 else -1
+    return text[start + len(name) + 2 : end].strip() if start >= 0 else None
+
+
+def _last_object(text: str) -> Any:
+    decoder = json.JSONDecoder()
+    found: Any = None
+    place, tries = text.find("{"), 0
+    while place >= 0 and tries < MAX_TRIES:
+        tries += 1
+        try:
+            found, length = decoder.raw_decode(text[place:])
+            place = text.find("{", place + length)
+        except (ValueError, RecursionError):
+            place = text.find("{", place + 1)
+    return found
+
+
+def _longest_parse(text: str, dialect: str, *, closed_only: bool) -> str | None:
+    """Find the longest stretch from WITH or SELECT that is one query over at least one table."""
+    best: str | None = None
+    tries = 0
+    past = 0
+    for match in _START.finditer(text):
+        if match.start() < past:
+            continue  # inside a stretch that parsed
+        rest = text[match.start() : match.start() + MAX_CHARACTERS]
+        for end in _ends(rest):
+            if best is not None and end <= len(best):
+                break
+            tries += 1
+            if tries > MAX_TRIES:
+                return best
+            if closed_only and not rest[:end].rstrip().endswith(";"):
+                continue
+            stretch = _trimmed(rest[:end])
+            tree = parse_query(stretch, dialect=dialect)
+            if tree is not None and tree.find(exp.Table) is not None:
+                best, past = stretch, match.start() + end
+                break
+    return best
+
+
+def _ends(text: str) -> list[int]:
+    """List where a statement may end, farthest first: the text's end, semicolons, blank lines, lines."""
+    ends = {len(text)}
+    ends.update(match.end() for match in re.finditer(r";", text))
+    ends.update(match.start() for match in re.finditer(r"\n", text))
+    ends.update(match.start() for match in re.finditer(r"[.!?](?=\s|$)", text))
+    return sorted(ends, reverse=True)
+
+
+def _looks_like_sql(text: str, dialect: str) -> bool:
+    return parse_query(_trimmed(text), dialect=dialect) is not None
+
+
+def _unfenced(text: str) -> str:
+    blocks = [body for _, body in _fences(text) if body.strip()]
+    return _trimmed(blocks[-1] if blocks else text)
+
+
+def _trimmed(text: str) -> str:
+    return text.strip().rstrip(";").rstrip() if text.strip().count(";") == 1 else text.strip()

@@ -1,0 +1,293 @@
+"""The parser layer of safety: one statement, a query, over known tables, with harmless functions.
+
+What passes is written anew from the tree, so that a database never sees text that this parser read
+differently (comments that a database executes, for one). The other two layers are with the database; this
+one knows no database. ``docs/explanation/sql-safety.md`` tells the whole.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.tokenizer_core import Token
+
+from hexflow_sql.denied import TABLE_FUNCTIONS, denied
+from hexflow_sql.errors import StatementRefused
+from hexflow_sql.schema import Schema
+
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote statements; refusals say more
+
+MAX_CHARACTERS = 20_000
+"""Longest statement that is parsed; parsing costs about a microsecond a character."""
+
+MAX_DEPTH = 80
+"""Deepest nesting of brackets that is parsed: the parser and the databases recurse."""
+
+MAX_SOURCES = 4_096
+"""Most tables a statement may read once every WITH name is replaced by what it stands for."""
+
+_FUNCTION_MODULES = frozenset(
+    f"sqlglot.expressions.{name}"
+    for name in ("aggregate", "array", "functions", "json", "math", "string", "temporal")
+)
+"""Where the parser keeps functions and operators; their names still go through the lists of ``denied.py``."""
+
+_ALLOWED_NODES = frozenset(
+    {
+        # values, names and operators
+        "Add", "Alias", "All", "And", "Anonymous", "AnonymousAggFunc", "Any", "AtTimeZone", "Between", "BitwiseAnd",
+        "BitwiseLeftShift", "BitwiseNot", "BitwiseOr", "BitwiseRightShift", "BitwiseXor", "Boolean", "Bracket",
+        "Column", "DPipe", "DataType", "DataTypeParam", "Distinct", "Div", "Dot", "EQ", "Escape", "Filter", "GT",
+        "GTE", "Glob", "HexString", "ILike", "Identifier", "IgnoreNulls", "In", "IntDiv", "Interval",
+        "IntervalSpan", "Is", "LT", "LTE", "Like", "Literal", "Match", "Mod", "Mul", "NEQ", "National", "Neg",
+        "Not", "Null", "NullSafeEQ", "NullSafeNEQ", "Or", "Ordered", "Paren", "Pow", "RawString", "RegexpLike",
+        "RespectNulls", "SimilarTo", "Slice", "Star", "Sub", "Tuple", "TypeOf", "Typeof", "Var", "WithinGroup",
+        "Xor", "Kwarg", "Collation", "ApproxDistinct", "Overlaps", "UnicodeString",
+        # the parts of a query
+        "CTE", "Cube", "Except", "Fetch", "From", "Group", "GroupingSets", "Having", "Intersect", "Join", "Lateral",
+        "Limit", "Offset", "Order", "Qualify", "Rollup", "Select", "Subquery", "Table", "TableAlias", "Union",
+        "Values", "Where", "Window", "WindowSpec", "With", "JSON", "JSONPath", "JSONPathFilter", "JSONPathKey",
+        "JSONPathRecursive", "JSONPathRoot", "JSONPathSlice", "JSONPathSubscript", "JSONPathUnion",
+        "JSONPathWildcard", "JSONPathSelector", "JSONPathScript", "JSONKeyValue", "FormatJson", "OnCondition",
+    }
+)  # fmt: skip
+"""Every other node of the parser is refused: an unknown construct is not a harmless one."""
+
+_FORBIDDEN: tuple[tuple[type[exp.Expr], str], ...] = (
+    (exp.DML, "it writes"),
+    (exp.DDL, "it changes the schema"),
+    (exp.Into, "INTO writes a table"),
+    (exp.Lock, "FOR UPDATE locks rows"),
+    (exp.Attach, "ATTACH opens a file"),
+    (exp.Detach, "DETACH closes a database"),
+    (exp.Pragma, "PRAGMA changes settings"),
+    (exp.Set, "SET changes settings"),
+    (exp.Command, "the parser does not know it"),
+    (exp.Placeholder, "it has a parameter and nobody to fill it"),
+    (exp.Parameter, "it has a parameter and nobody to fill it"),
+    (exp.SessionParameter, "it reads the server's variables"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SafeStatement:
+    """Hold a statement that passed the parser layer, written anew from its tree."""
+
+    text: str
+    dialect: str
+    ordered: bool
+    """Whether the statement itself orders its rows."""
+
+
+def check(sql: str, *, dialect: str, schema: Schema | None) -> SafeStatement:
+    """Let one harmless query through and return it written anew; refuse everything else.
+
+    Without a schema any table is known. Raises StatementRefused, whose reasons are Empty, TooLong, TooDeep,
+    Syntax, Multiple, NotAQuery, Forbidden, Function, UnknownTable, NoSuchColumn and TooWide.
+    """
+    tree = _parse(sql, dialect)
+    try:
+        _check_tree(tree, dialect, schema)
+        if dialect == "sqlite":
+            _free_join_order(tree)
+        text = tree.sql(dialect=dialect, comments=False, normalize_functions=False)
+        again = _parse(text, dialect)
+        _check_tree(again, dialect, schema)
+    except RecursionError:
+        raise StatementRefused("TooDeep", "The statement nests too deeply; write it flatter.") from None
+    except SqlglotError as error:
+        raise StatementRefused("Syntax", _first_line(error)) from None
+    return SafeStatement(text=text, dialect=dialect, ordered=tree.args.get("order") is not None)
+
+
+def parse_query(sql: str, *, dialect: str) -> exp.Query | exp.Values | None:
+    """Parse a text that may be one query; None if it is anything else."""
+    try:
+        tree = _parse(sql, dialect)
+    except StatementRefused:
+        return None
+    return tree if isinstance(tree, exp.Query | exp.Values) else None
+
+
+def _parse(sql: str, dialect: str) -> exp.Expr:
+    if not sql.strip():
+        raise StatementRefused("Empty", "There is no statement.")
+    if len(sql) > MAX_CHARACTERS:
+        raise StatementRefused(
+            "TooLong", f"The statement has {len(sql)} characters; {MAX_CHARACTERS} is the limit."
+        )
+    if "\x00" in sql:
+        raise StatementRefused("Syntax", "The statement holds a NUL character.")
+    try:
+        tokens = sqlglot.tokenize(sql, read=dialect)
+        _check_depth(tokens)
+        trees = sqlglot.Dialect.get_or_raise(dialect).parser(error_level=ErrorLevel.RAISE).parse(tokens, sql)
+    except SqlglotError as error:
+        raise StatementRefused("Syntax", _first_line(error)) from None
+    except RecursionError:
+        raise StatementRefused("TooDeep", "The statement nests too deeply; write it flatter.") from None
+    statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
+    if not statements:
+        raise StatementRefused("Empty", "There is no statement.")
+    if len(statements) > 1:
+        raise StatementRefused("Multiple", f"There are {len(statements)} statements; send one.")
+    return statements[0]
+
+
+def _check_depth(tokens: list[Token]) -> None:
+    depth = 0
+    for token in tokens:
+        if token.token_type in (
+            sqlglot.TokenType.L_PAREN,
+            sqlglot.TokenType.L_BRACKET,
+            sqlglot.TokenType.CASE,
+        ):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise StatementRefused("TooDeep", f"The statement nests deeper than {MAX_DEPTH} brackets.")
+        elif token.token_type in (
+            sqlglot.TokenType.R_PAREN,
+            sqlglot.TokenType.R_BRACKET,
+            sqlglot.TokenType.END,
+        ):
+            depth -= 1
+
+
+def _check_tree(tree: exp.Expr, dialect: str, schema: Schema | None) -> None:
+    for node in tree.walk():
+        for kind, why in _FORBIDDEN:
+            if isinstance(node, kind):
+                raise StatementRefused("Forbidden", f"Only a single SELECT is allowed: {why}.")
+        if isinstance(node, exp.Func):
+            _check_function(node, dialect)
+        if type(node).__name__ not in _ALLOWED_NODES and type(node).__module__ not in _FUNCTION_MODULES:
+            raise StatementRefused("Forbidden", f"{type(node).__name__} is not part of a plain SELECT.")
+        if isinstance(node, exp.Select) and (node.args.get("kind") or node.args.get("hint")):
+            raise StatementRefused("Forbidden", "Hints and kinds of SELECT are not allowed.")
+    root = tree.unnest()
+    if not isinstance(root, exp.Query | exp.Values):
+        raise StatementRefused("NotAQuery", "The statement is not a query; only a single SELECT is allowed.")
+    for table in tree.find_all(exp.Table):
+        _check_table(table, dialect, schema)
+    _check_width(tree)
+    if schema is not None and dialect == "sqlite":
+        _check_quoted_names(tree, schema)
+
+
+def _free_join_order(tree: exp.Expr) -> None:
+    """Write a comma between tables as JOIN: the parser reads it as CROSS JOIN, which binds SQLite's planner."""
+    for join in tree.find_all(exp.Join):
+        if join.kind == "CROSS":
+            join.set("kind", None)
+
+
+def _check_function(node: exp.Func, dialect: str) -> None:
+    names = {node.name} if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc) else set(node.sql_names())
+    names.add(str(node.meta.get("name", "")))
+    for name in names:
+        if denied(name, dialect):
+            raise StatementRefused("Function", f"The function {name.lower()} is not allowed.")
+
+
+def _check_table(table: exp.Table, dialect: str, schema: Schema | None) -> None:
+    if isinstance(table.this, exp.Func):
+        name = table.this.name if isinstance(table.this, exp.Anonymous) else table.this.sql_name()
+        if name.casefold() not in TABLE_FUNCTIONS.get(dialect, frozenset()):
+            raise StatementRefused("Function", f"The table function {name.lower()} is not allowed.")
+        return
+    if not isinstance(table.this, exp.Identifier):
+        raise StatementRefused("Forbidden", "A table must be named plainly.")
+    if not table.db and not table.catalog and _is_with_name(table, dialect):
+        return
+    if table.catalog or (table.db and (dialect != "sqlite" or table.db.casefold() != "main")):
+        raise StatementRefused("UnknownTable", f"no such table: {table.sql(dialect=dialect)}")
+    if schema is not None and schema.table(table.name) is None:
+        raise StatementRefused("UnknownTable", f"no such table: {table.name}")
+
+
+def _is_with_name(table: exp.Table, dialect: str) -> bool:
+    """Say whether a name in FROM means a WITH name that is visible there.
+
+    Outside SQLite a plain WITH shows a name only to later ones and to its query, so that
+    ``WITH secret AS (SELECT * FROM secret)`` reads the real table.
+    """
+    name = table.name.casefold()
+    inside: exp.Expr | None = table
+    own: list[exp.Expr] = []
+    while inside is not None:
+        own.append(inside)
+        with_ = inside.args.get("with_")
+        if isinstance(with_, exp.With):
+            ctes = with_.expressions
+            at = next((place for place, cte in enumerate(ctes) if any(cte is seen for seen in own)), None)
+            visible = ctes if at is None or with_.recursive or dialect == "sqlite" else ctes[:at]
+            if any(cte.alias.casefold() == name for cte in visible):
+                return True
+        inside = inside.parent
+    return False
+
+
+def _check_width(tree: exp.Expr) -> None:
+    """Count the tables read when every WITH name is replaced by its body: doubling names is a bomb."""
+    weights: dict[str, int] = {}
+    for cte in tree.find_all(exp.CTE, bfs=False):
+        weights[cte.alias.casefold()] = 1
+
+    def weigh(node: exp.Expr) -> int:
+        return sum(weights.get(table.name.casefold(), 1) for table in node.find_all(exp.Table))
+
+    for with_ in tree.find_all(exp.With):
+        for cte in with_.expressions:
+            name = cte.alias.casefold()
+            weights[name] = max(weights[name], weigh(cte.this))
+            if weights[name] > MAX_SOURCES:
+                raise StatementRefused(
+                    "TooWide", f"The statement reads more than {MAX_SOURCES} tables in the end."
+                )
+    if weigh(tree) > MAX_SOURCES:
+        raise StatementRefused("TooWide", f"The statement reads more than {MAX_SOURCES} tables in the end.")
+
+
+def _check_quoted_names(tree: exp.Expr, schema: Schema) -> None:
+    """Refuse a double-quoted name that is no column: SQLite would take it for a text and answer nonsense."""
+    known: set[str] = {"rowid", "oid", "_rowid_"}
+    known.update(column.name.casefold() for table in schema.tables for column in table.columns)
+    known.update(alias.casefold() for alias in _aliases(tree))
+    for column in tree.find_all(exp.Column):
+        name = column.this
+        if (
+            isinstance(name, exp.Identifier)
+            and name.quoted
+            and not column.table
+            and name.name.casefold() not in known
+        ):
+            raise StatementRefused(
+                "NoSuchColumn", f"no such column: \"{name.name}\" (a text takes single quotes: '…')"
+            )
+
+
+def _aliases(tree: exp.Expr) -> Iterator[str]:
+    for node in tree.walk():
+        if isinstance(node, exp.Alias):
+            yield node.alias
+        elif isinstance(node, exp.TableAlias):
+            yield node.name
+            yield from (column.name for column in node.args.get("columns") or ())
+        elif isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
+            yield from ("key", "value", "type", "atom", "id", "parent", "fullkey", "path")
+
+
+def _first_line(error: Exception) -> str:
+    errors = getattr(error, "errors", None)
+    if errors:
+        first = errors[0]
+        near = first.get("highlight") or ""
+        return (
+            f"{first.get('description', 'syntax error')} near {near!r}"
+            if near
+            else str(first.get("description"))
+        )
+    return str(error).splitlines()[0] if str(error) else "syntax error"
