@@ -12,16 +12,18 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hexflow_router.answer import Answer, Question
 from hexflow_router.auth import Tenant
+from hexflow_router.bounds import BoundedRequests
 from hexflow_router.configuration import ConfigurationWatch, WorkflowSetup
 from hexflow_router.errors import ApiError, install_error_handlers
 from hexflow_router.events import encoded
 from hexflow_router.health import Readiness
-from hexflow_router.intake import pick, read_body, read_question, unknown
+from hexflow_router.intake import pick, read_question, unknown
 from hexflow_router.metrics import Metrics
+from hexflow_router.openai import OpenAIDoor
 from hexflow_router.queries import Finished, Queries
 from hexflow_router.query import Query, http_status
 from hexflow_router.settings import Settings
@@ -44,10 +46,36 @@ class Doors:
     readiness: Callable[[], Readiness]
     policy: Callable[[], str]
     """Return the policy in force."""
+    openai: OpenAIDoor
 
 
-def create_app(doors: Doors) -> FastAPI:
-    """Make the application of the tenants' port, without the OpenAI paths."""
+def create_app(doors: Doors) -> ASGIApp:
+    """Make the application of the tenants' port: the OpenAI door as it is, all else within bounds."""
+    others = BoundedRequests(_questions_app(doors), largest_body=doors.settings.max_body_bytes)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and doors.openai.serves(scope["path"]):
+            await doors.openai(scope, receive, send)
+        elif scope["type"] == "http":
+            await others(scope, receive, _noted(scope, send, doors.metrics))
+
+    return app
+
+
+def _noted(scope: Scope, send: Send, metrics: Metrics) -> Send:
+    """Return a ``send`` that echoes the caller's ``x-request-id`` and counts the answer."""
+    echoed = [(name, value) for name, value in scope["headers"] if name == b"x-request-id"]
+
+    async def noted(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], *echoed[:1]]
+            metrics.count("hexflow_requests_total", "queries", str(message["status"]))
+        await send(message)
+
+    return noted
+
+
+def _questions_app(doors: Doors) -> FastAPI:
     app = FastAPI(
         title="HexFlow router",
         description="Ask questions of databases, or call models, inside a deadline.",
@@ -262,12 +290,7 @@ def _admitted(doors: Doors, request: Request, workflow: str) -> bool:
 
 
 async def _question(doors: Doors, request: Request) -> Question:
-    body = await read_body(
-        request.stream(),
-        limit=doors.settings.max_body_bytes,
-        declared=request.headers.get("content-length"),
-    )
-    return read_question(body, max_chars=doors.settings.max_question_chars)
+    return read_question(await request.body(), max_chars=doors.settings.max_question_chars)
 
 
 def _refuse_without_pools(doors: Doors, setup: WorkflowSetup) -> None:

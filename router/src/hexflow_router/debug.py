@@ -4,20 +4,21 @@ No API key, question, statement or address of a database is shown here: the kern
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+import itertools
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
-from hexflow_router.errors import ApiError, install_error_handlers
+from hexflow_router.errors import install_error_handlers
 from hexflow_router.health import Readiness
-from hexflow_scheduler import KernelView
+from hexflow_scheduler import KernelView, Place, decode
 
-CHUNK_BYTES = 256 * 1024
+LINES_AT_ONCE = 500
+"""Lines of the event log that are read before they are sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +30,10 @@ class Insight:
     exposition: Callable[[], bytes]
     """The metrics, as Prometheus reads them."""
     now: Callable[[], float]
-    event_log: Path | None
-    flush: Callable[[], None] = lambda: None
-    """Put what was logged so far into the event log's file."""
+    event_log: Callable[[], Iterable[str]]
+    """Read every line of the event log that is kept, oldest first; blocking."""
+    placements: Callable[[], Sequence[str]] = tuple
+    """The newest lines of the event log, which say why each call went where it did."""
 
 
 def create_admin_app(insight: Insight) -> FastAPI:
@@ -45,9 +47,9 @@ def create_admin_app(insight: Insight) -> FastAPI:
 
     @app.get("/debug/scheduler", summary="Queues, running calls and parameters, as the kernel sees them")
     async def scheduler() -> Response:
-        return Response(
-            msgspec.json.encode(scheduler_state(insight.view(), insight.now())), media_type="application/json"
-        )
+        state = scheduler_state(insight.view(), insight.now())
+        state["placements"] = list(_placements(insight.placements()))
+        return Response(msgspec.json.encode(state), media_type="application/json")
 
     @app.get("/healthz", summary="Say whether the process is alive")
     async def healthz() -> dict[str, str]:
@@ -59,34 +61,33 @@ def create_admin_app(insight: Insight) -> FastAPI:
         content = {"ready": state.ready, "reason": state.reason, **state.details}
         return JSONResponse(content, status_code=200 if state.ready else 503)
 
-    @app.get("/v1/events", summary="The event log: one JSON record a line, from a byte on")
-    async def events(offset: int = 0) -> StreamingResponse:
-        if insight.event_log is None:
-            raise ApiError(
-                "There is no event log: start the router with --event-log FILE.",
-                status=404,
-                code="event_log_off",
-            )
-        insight.flush()
-        return StreamingResponse(_lines(insight.event_log, max(0, offset)), media_type="application/jsonl")
+    @app.get("/v1/events", summary="The event log that is kept: one JSON record a line, oldest first")
+    async def events() -> StreamingResponse:
+        return StreamingResponse(_lines(insight.event_log), media_type="application/jsonl")
 
     return app
 
 
-async def _lines(path: Path, offset: int) -> AsyncGenerator[bytes]:
-    size = await asyncio.to_thread(lambda: path.stat().st_size if path.exists() else 0)
-    while offset < size:
-        chunk = await asyncio.to_thread(_read, path, offset, min(CHUNK_BYTES, size - offset))
-        if not chunk:
-            return
-        offset += len(chunk)
-        yield chunk
+def _placements(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield why each call of late went where it did: the score of every instance, the largest won."""
+    for line in lines:
+        record = decode(line)
+        for decision in record.decisions:
+            if isinstance(decision, Place):
+                yield {
+                    "at": record.now,
+                    "call": decision.call_id,
+                    "instance": decision.instance_id,
+                    "urgency": decision.urgency,
+                    "predictedSeconds": decision.predicted_seconds,
+                    "scores": dict(decision.scores),
+                }
 
 
-def _read(path: Path, offset: int, length: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(offset)
-        return file.read(length)
+async def _lines(read: Callable[[], Iterable[str]]) -> AsyncGenerator[bytes]:
+    lines = await asyncio.to_thread(lambda: iter(read()))
+    while batch := await asyncio.to_thread(lambda: list(itertools.islice(lines, LINES_AT_ONCE))):
+        yield "".join(f"{line}\n" for line in batch).encode()
 
 
 def scheduler_state(view: KernelView, now: float) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """From the bytes of a request to a question: every way in which they can be wrong, each with its remedy.
 
-It knows the models of ``answer.py`` and the bounds of the settings, and nothing of what follows.
+It knows the models of ``answer.py`` and nothing of what follows.
 """
 
 import difflib
 import math
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -13,20 +13,6 @@ from pydantic import ValidationError
 
 from hexflow_router.answer import Question
 from hexflow_router.errors import ApiError
-
-
-async def read_body(chunks: AsyncIterator[bytes], *, limit: int, declared: str | None = None) -> bytes:
-    """Collect a body of at most ``limit`` bytes. Raises ApiError (413) as soon as it is known to be longer."""
-    if declared is not None and declared.isascii() and declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit)
-    parts: list[bytes] = []
-    size = 0
-    async for chunk in chunks:
-        size += len(chunk)
-        if size > limit:
-            raise _too_large(limit)
-        parts.append(chunk)
-    return b"".join(parts)
 
 
 def read_question(body: bytes, *, max_chars: int) -> Question:
@@ -101,14 +87,6 @@ def unknown(name: str, known: Iterable[str], *, what: str, param: str) -> ApiErr
         remedy = "There is none."
     return ApiError(
         f"There is no {what} {shown!r}. {remedy}", status=404, code=f"{what}_not_found", param=param
-    )
-
-
-def _too_large(limit: int) -> ApiError:
-    return ApiError(
-        f"The body is larger than {limit} bytes, the most that is taken.",
-        status=413,
-        code="body_too_large",
     )
 
 

@@ -147,7 +147,7 @@ class Pipeline:
             max_tokens=stage.max_tokens,
             temperature=sampling.temperature if sampling else None,
             sampling={name: value for name, value in further.items() if value is not None},
-            on_timeout=stage.on_timeout or "Skip",
+            on_timeout=_on_timeout(query, stage.name),
             sample_values=query.workflow.databases[query.database].database.sample_values > 0,
             limits=self.limits,
         )
@@ -246,6 +246,12 @@ class _Timed:
 
     async def close(self) -> None:
         await self.database.close()
+
+
+def _on_timeout(query: Query, stage: str) -> str:
+    """Return what a stage does without time left: only one that says Fail itself fails a query that may be late."""
+    said = (each.on_timeout for each in query.workflow.workflow.spec.stages if each.name == stage)
+    return next(said, None) or "Skip"
 
 
 def _call_data(state: StageState, record: CallRecord) -> dict[str, object]:

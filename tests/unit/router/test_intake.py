@@ -1,26 +1,7 @@
-from collections.abc import AsyncIterator
-
 import pytest
 
 from hexflow_router.errors import ApiError
-from hexflow_router.intake import pick, read_body, read_question, unknown
-
-
-async def chunks(*parts: bytes) -> AsyncIterator[bytes]:
-    for part in parts:
-        yield part
-
-
-async def test_a_body_is_collected_from_its_chunks() -> None:
-    assert await read_body(chunks(b"ab", b"", b"c"), limit=3) == b"abc"
-
-
-async def test_a_body_that_is_too_large_is_refused_before_it_is_read() -> None:
-    with pytest.raises(ApiError) as declared:
-        await read_body(chunks(), limit=10, declared="5000000")
-    with pytest.raises(ApiError) as sent:
-        await read_body(chunks(b"x" * 6, b"x" * 6), limit=10)
-    assert declared.value.status == sent.value.status == 413
+from hexflow_router.intake import pick, read_question, unknown
 
 
 @pytest.mark.parametrize(
