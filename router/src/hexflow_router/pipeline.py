@@ -6,6 +6,7 @@ all of them. Every way out of here ends the query.
 """
 
 import asyncio
+import math
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -112,7 +113,7 @@ class Pipeline:
                 draft,
                 model=model,
                 database=database,
-                time_left=query.time_left,
+                time_left=_time_left(query, state.name),
                 observe=lambda event: self._observe(query, state, event),
                 sleep=lambda seconds: asyncio.sleep(self.scale.real_seconds(seconds)),
             )
@@ -252,6 +253,11 @@ def _on_timeout(query: Query, stage: str) -> str:
     """Return what a stage does without time left: only one that says Fail itself fails a query that may be late."""
     said = (each.on_timeout for each in query.workflow.workflow.spec.stages if each.name == stage)
     return next(said, None) or "Skip"
+
+
+def _time_left(query: Query, stage: str) -> Callable[[], float]:
+    """Return the stage's clock: one that says Continue is never short of time (``hard_cap_factor`` still ends it)."""
+    return (lambda: math.inf) if _on_timeout(query, stage) == "Continue" else query.time_left
 
 
 def _call_data(state: StageState, record: CallRecord) -> dict[str, object]:
