@@ -97,7 +97,7 @@ class CompletionsEndpoint:
         instance.arrived()
         if instance.draining:
             error = {
-                "message": "the engine is shutting down",
+                "message": "cannot schedule new requests after shutdown",
                 "type": "InternalServerError",
                 "param": None,
                 "code": 500,
@@ -221,14 +221,6 @@ class CompletionsEndpoint:
                 param="input_tokens",
             )
         room = context - prompt_tokens
-        if asked.max_tokens is not None and asked.max_tokens > room:
-            raise refusal(
-                f"This model's maximum context length is {context} tokens. However, you requested {asked.max_tokens} "
-                f"output tokens and your prompt contains {prompt_tokens} input tokens, for a total of "
-                f"{prompt_tokens + asked.max_tokens} tokens. Please reduce the length of the input prompt or the "
-                f"number of requested output tokens. (parameter=input_tokens, value={prompt_tokens})",
-                param="input_tokens",
-            )
         limit = min(asked.max_tokens or room, room)
         said = self._instance.speech.say(prompt.text, seed=asked.seed, sample=sample)
         text, length = said.text, said.tokens

@@ -12,6 +12,8 @@ import msgspec
 
 CHAT_TURN = "<|im_start|>{role}\n{content}<|im_end|>\n"
 CHAT_END = "<|im_start|>assistant\n"
+DEFAULT_COMPLETION_TOKENS = 16
+"""What a plain completion writes at most where its body does not say."""
 
 
 class RequestError(Exception):
@@ -73,7 +75,7 @@ class ChatBody(Sampling):
 class CompletionBody(Sampling):
     """The body of a plain completion."""
 
-    prompt: str | list[str | int | list[int]]
+    prompt: str | list[str | int | list[int]] = ""
     echo: bool | None = False
 
 
@@ -96,7 +98,6 @@ class Asked:
     include_usage: bool
     continuous_usage: bool
     max_tokens: int | None
-    max_tokens_field: str
     samples: int
     seed: int | None
     stop: tuple[str, ...]
@@ -153,17 +154,25 @@ def _asked(body: ChatBody | CompletionBody) -> Asked:
             f"temperature must be non-negative, got {body.temperature}. (parameter=temperature, value={body.temperature})",
             param="temperature",
         )
+    if body.temperature == 0 and (body.n or 1) > 1:
+        raise refusal(f"n must be 1 when using greedy sampling, got {body.n}.")
     if body.top_p is not None and not 0 < body.top_p <= 1:
         raise refusal(
             f"top_p must be in (0, 1], got {body.top_p}. (parameter=top_p, value={body.top_p})", param="top_p"
         )
-    max_tokens, field = body.max_tokens, "max_tokens"
+    max_tokens = body.max_tokens
     if isinstance(body, ChatBody) and body.max_completion_tokens is not None:
-        max_tokens, field = body.max_completion_tokens, "max_completion_tokens"
+        max_tokens = body.max_completion_tokens
+    elif isinstance(body, CompletionBody) and max_tokens is None:
+        max_tokens = DEFAULT_COMPLETION_TOKENS
     if max_tokens is not None and max_tokens < 1:
         raise refusal(
             f"max_tokens must be at least 1, got {max_tokens}. (parameter=max_tokens, value={max_tokens})",
             param="max_tokens",
+        )
+    if max_tokens is not None and (body.min_tokens or 0) > max_tokens:
+        raise refusal(
+            f"min_tokens must be less than or equal to max_tokens={max_tokens}, got {body.min_tokens}."
         )
     options = body.stream_options or StreamOptions()
     stop = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ())
@@ -175,9 +184,8 @@ def _asked(body: ChatBody | CompletionBody) -> Asked:
         include_usage=bool(options.include_usage),
         continuous_usage=bool(options.include_usage and options.continuous_usage_stats),
         max_tokens=max_tokens,
-        max_tokens_field=field,
         samples=body.n or 1,
-        seed=body.seed,
+        seed=0 if body.seed is None and body.temperature == 0 else body.seed,
         stop=tuple(word for word in stop if word),
         priority=body.priority or 0,
         ignore_eos=bool(body.ignore_eos),
@@ -205,9 +213,14 @@ def render(body: ChatBody) -> Prompt:
 
 def _prompts(prompt: str | list[str | int | list[int]]) -> tuple[Prompt, ...]:
     if isinstance(prompt, str):
-        return (Prompt(text=prompt),)
-    if not prompt:
-        raise refusal("Either prompt or prompt_embeds must be provided and non-empty.", param="prompt")
+        prompt = [prompt]
+    elif not prompt:
+        raise refusal("You must pass at least one prompt")
+    if not all(each or each == 0 for each in prompt):
+        raise refusal(
+            "Either prompt or prompt_embeds must be provided and non-empty. (parameter=prompt)",
+            param="prompt",
+        )
     ids = [each for each in prompt if isinstance(each, int)]
     if ids:
         return (_of_ids(ids),)
