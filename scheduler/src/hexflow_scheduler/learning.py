@@ -18,7 +18,7 @@ def learn(estimates: Estimates, now: float, *, active: ActiveCall, load: Instanc
     told apart; else the whole moves both.
     """
     estimates.finished(active.call, usage)
-    elapsed = now - (active.sent or now)
+    elapsed = 0.0 if active.sent is None else now - active.sent
     batch = load.mean_batch(now, active)
     samples = active.call.samples
     cached = active.cached_tokens if usage.cached_tokens is None else usage.cached_tokens

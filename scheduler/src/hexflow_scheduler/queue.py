@@ -29,6 +29,11 @@ class WaitingQueue:
         """Go through the calls, the most urgent first (sorts: for views and rare events)."""
         return (entry[2] for entry in sorted(self._members.values()))
 
+    @property
+    def entries(self) -> int:
+        """Entries of the heap, those of removed calls included."""
+        return len(self._heap)
+
     def __contains__(self, call_id: str) -> bool:
         return call_id in self._members
 

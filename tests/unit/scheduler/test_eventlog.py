@@ -1,0 +1,203 @@
+import json
+
+import pytest
+
+from hexflow_scheduler import (
+    Estimates,
+    InvalidInput,
+    InvalidRecord,
+    Kernel,
+    Parameters,
+    Policy,
+    PrefixBlock,
+    RecordingKernel,
+    UnknownCall,
+    decode,
+    encode,
+    replay,
+)
+from support.calls import a_call, an_instance, calls, gone, usage
+
+
+def a_log() -> list[str]:
+    """Return the log of a run in which every input occurs."""
+    lines: list[str] = []
+    kernel = RecordingKernel(Kernel(Policy.named("HexGenFlow", alpha=0.2), Estimates()), lines.append)
+    kernel.arrive(1000.25, [a_call("early", deadline=1060.0, pools=frozenset({"pool", "spare"}))])
+    kernel.instance(1001.0, an_instance("a", takes_priority=True, max_context=32_768))
+    kernel.instance(1001.0, an_instance("b", prefix_caching=False))
+    shared = (PrefixBlock(key="9f2c", tokens=300),)
+    kernel.arrive(1002.0, calls(6, budget_seconds=12.5, prefix=shared, stage="draft", workflow="w"))
+    kernel.load(1002.5, "a", 1)
+    kernel.finished(1004.0, "early", usage(cached_tokens=0, first_token_seconds=0.5))
+    kernel.parameters(1004.0, Parameters(alpha=0.9), workflow="w")
+    kernel.failed(1004.5, "c0", reason="reset by peer", retryable=True)
+    kernel.cancel(1005.0, "c1")
+    kernel.instance(1006.0, gone("b"))
+    kernel.wake(1007.0)
+    return lines
+
+
+def test_a_log_comes_out_the_same_when_it_is_replayed() -> None:
+    result = replay(decode(line) for line in a_log())
+    assert result.difference is None
+    assert result.inputs == 11
+    assert result.decisions > 15
+
+
+def test_a_line_read_and_written_again_is_the_same_line() -> None:
+    assert [encode(decode(line)) for line in a_log()] == a_log()
+
+
+def test_a_record_is_one_line_of_json_with_version_instant_input_and_decisions() -> None:
+    first, arrival, instance, *_ = a_log()
+    assert json.loads(first)["with"]["dispatch"] == "HexGenFlow"
+    assert json.loads(arrival) == {
+        "v": 1,
+        "n": 1,
+        "t": 1000.25,
+        "input": "arrive",
+        "with": {
+            "calls": [
+                {
+                    "callId": "early",
+                    "queryId": "early",
+                    "model": "coder",
+                    "pools": ["pool", "spare"],
+                    "promptTokens": 1000,
+                    "maxTokens": 100,
+                    "queryArrival": 0.0,
+                    "deadline": 1060.0,
+                }
+            ]
+        },
+        "decisions": [],
+    }
+    assert [*json.loads(instance)["decisions"][0]] == ["place"]
+    assert "\n" not in "".join(a_log())
+
+
+def test_the_first_difference_is_reported() -> None:
+    lines = a_log()
+    lines[2] = lines[2].replace('"instanceId":"a","urgency"', '"instanceId":"b","urgency"')
+    result = replay(decode(line) for line in lines)
+    assert result.inputs == 2
+    assert result.difference is not None
+    assert str(result.difference).startswith(
+        "record 2 (instance at 1001.0), decision 0: recorded Place(call_id='early', instance_id='b'"
+    )
+
+
+def test_a_decision_too_few_is_a_difference() -> None:
+    lines = a_log()
+    data = json.loads(lines[2])
+    data["decisions"].pop()
+    result = replay([decode(lines[0]), decode(lines[1]), decode(json.dumps(data))])
+    assert "decision 1: recorded nothing, replayed Send(" in str(result.difference)
+
+
+def test_what_was_learned_before_is_part_of_the_log() -> None:
+    estimates = Estimates()
+    for _ in range(5):
+        estimates.finished(a_call(), usage(40))
+    lines: list[str] = []
+    kernel = RecordingKernel(Kernel(estimates=estimates), lines.append)
+    kernel.instance(0.0, an_instance())
+    kernel.arrive(0.0, [a_call()])
+    assert replay(decode(line) for line in lines).difference is None
+
+
+def test_a_refused_input_is_not_recorded() -> None:
+    lines: list[str] = []
+    kernel = RecordingKernel(Kernel(), lines.append)
+    with pytest.raises(UnknownCall):
+        kernel.cancel(0.0, "nobody")
+    assert len(lines) == 1
+
+
+def test_a_kernel_that_had_inputs_cannot_be_recorded_any_more() -> None:
+    kernel = Kernel()
+    kernel.wake(0.0)
+    with pytest.raises(InvalidInput, match="record it from its first one"):
+        RecordingKernel(kernel, print)
+
+
+def test_the_recording_kernel_answers_as_the_kernel_does() -> None:
+    inner = Kernel()
+    kernel = RecordingKernel(inner, lambda line: None)
+    kernel.arrive(0.0, [a_call(deadline=9.0)])
+    kernel.instance(0.0, an_instance(models=frozenset({"chat"})))
+    assert kernel.next_wake() == 9.0
+    assert kernel.can_serve("chat", None, 10)
+    assert kernel.view() == inner.view()
+    assert kernel.stage_seconds("w", "s", "chat") == inner.stage_seconds("w", "s", "chat")
+    assert (kernel.policy, kernel.estimates, kernel.max_attempts) == (inner.policy, inner.estimates, 3)
+
+
+def test_the_log_holds_no_more_than_counts_names_instants_and_hashes() -> None:
+    keys: set[str] = set()
+
+    def walk(data: object) -> None:
+        if isinstance(data, dict):
+            keys.update(data)
+            for value in data.values():
+                walk(value)
+        elif isinstance(data, list):
+            for value in data:
+                walk(value)
+
+    for line in a_log():
+        walk(json.loads(line))
+    assert keys.isdisjoint({"prompt", "question", "sql", "text", "body", "messages"})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "no record of an event log"),
+        ("{", "no record of an event log"),
+        ("[]", "no record of an event log"),
+        ('{"v":2}', "a record of version 2; this program reads version 1"),
+        ('{"v":1,"n":1,"t":0,"input":"guess","with":{},"decisions":[]}', "no input is called 'guess'"),
+        ('{"v":1,"n":1,"t":0,"input":"cancel","with":{},"decisions":[]}', "no record of an event log"),
+        (
+            '{"v":1,"n":1,"t":0,"input":"arrive","with":{"calls":[{"callId":"c"}]},"decisions":[]}',
+            "Call: ",
+        ),
+        (
+            '{"v":1,"n":1,"t":0,"input":"finished","with":{"call_id":"c","usage":{"promptTokens":1,'
+            '"outputTokens":1,"joules":3}},"decisions":[]}',
+            "Usage has no joules; a newer version wrote it",
+        ),
+        (
+            '{"v":1,"n":1,"t":0,"input":"wake","with":{},"decisions":[{"jump":{}}]}',
+            "no record of an event log",
+        ),
+    ],
+)
+def test_a_line_that_is_no_record_is_refused(line: str, message: str) -> None:
+    with pytest.raises(InvalidRecord, match=message):
+        decode(line)
+
+
+def test_a_log_without_its_head_is_refused() -> None:
+    with pytest.raises(InvalidRecord, match="its head is missing"):
+        replay(decode(line) for line in a_log()[1:])
+
+
+def test_an_empty_log_is_refused() -> None:
+    with pytest.raises(InvalidRecord, match="this one is empty"):
+        replay([])
+
+
+def test_a_log_with_a_gap_is_refused() -> None:
+    lines = a_log()
+    with pytest.raises(InvalidRecord, match="record 2 follows where 1 should; lines are missing"):
+        replay(decode(line) for line in [lines[0], *lines[2:]])
+
+
+def test_an_input_that_cannot_be_is_refused() -> None:
+    lines = a_log()
+    impossible = decode(lines[-1]).__class__(sequence=1, now=0.0, input="cancel", arguments={"call_id": "x"})
+    with pytest.raises(InvalidRecord, match="record 1 cannot follow those before it: call 'x' is not known"):
+        replay([decode(lines[0]), impossible])
