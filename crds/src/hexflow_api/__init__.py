@@ -15,7 +15,16 @@ from .problem import Problem, ResourceError
 from .profile import Profile, builtin_profile, builtin_profiles, estimated_profile
 from .resources import Resources
 from .rule import RULES, Rule
-from .secret import ConfigMap, Secret, SecretMissing, read_secret, secret_refs, write_secrets
+from .secret import (
+    SQLITE_SCHEME,
+    ConfigMap,
+    Secret,
+    SecretMissing,
+    absolute_dsn,
+    read_secret,
+    secret_refs,
+    write_secrets,
+)
 from .workflow import (
     Database,
     Parameter,
@@ -36,6 +45,7 @@ __all__ = [
     "POLICIES",
     "QUEUE_RULES",
     "RULES",
+    "SQLITE_SCHEME",
     "ConfigMap",
     "ConfigMapKeyRef",
     "Database",
@@ -60,6 +70,7 @@ __all__ = [
     "Tenant",
     "TextToSQLWorkflow",
     "TextToSQLWorkflowSpec",
+    "absolute_dsn",
     "builtin_profile",
     "builtin_profiles",
     "estimated_profile",

@@ -156,11 +156,12 @@ class _Reader:
             return text
         return text
 
-    def _finite(self, text: str, node: ScalarNode, place: Place) -> float:
+    def _finite(self, text: str, node: ScalarNode, place: Place) -> float | None:
         number = float(re.sub(r"^([-+]?)\.(inf|nan)$", r"\1\2", text.replace("_", ""), flags=re.IGNORECASE))
-        if not math.isfinite(number):
-            self._complain("must be a finite number", node.start_mark.line + 1, place)
-        return number
+        if math.isfinite(number):
+            return number
+        self._complain("must be a finite number", node.start_mark.line + 1, place)
+        return None
 
     def _complain(self, message: str, line: int, place: Place) -> None:
         self._problems.append(Problem(file=self._file, line=line, path=field_path(place), message=message))

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -33,12 +33,22 @@ _BOUNDS = {
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Place, str]]:
     """Yield the place and the message of each thing that ``error`` found wrong with a ``model``."""
-    for detail in error.errors(include_url=False):
-        place = detail["loc"]
-        if detail["type"] == "rule":
+    details = error.errors(include_url=False)
+    meant = {
+        (*detail["loc"][:-1], near)
+        for detail in details
+        if detail["type"] == "extra_forbidden" and (near := _nearest(*_name_and_fields(detail["loc"], model)))
+    }
+    for detail in details:
+        place, kind = detail["loc"], detail["type"]
+        if kind == "rule":
             yield from ((place_of(path), message) for path, message in detail["ctx"]["violations"])
-        elif detail["type"] == "extra_forbidden":
+        elif kind == "extra_forbidden":
             yield place, _unknown_field(place, model)
+        elif kind == "missing" and place in meant:
+            continue  # it is there, misspelt
+        elif kind == "too_short" and detail["input"]:
+            continue  # its items are wrong, which is said of each
         else:
             yield place, _message(detail, model)
 
@@ -57,11 +67,16 @@ def shown(value: Any) -> str:
     return f"'{text[:57]}…'" if len(text) > 60 else f"'{text}'" if isinstance(value, str) else text
 
 
-def did_you_mean(word: str, known: list[str]) -> str:
-    """Return `` ; did you mean 'x'?`` for the nearest of ``known``, or nothing if none is near."""
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'x'?`` for the nearest of ``known``, or nothing if none is near."""
+    near = _nearest(word, known)
+    return f"; did you mean '{near}'?" if near else ""
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
     folded = {_folded(each): each for each in known}
-    near = difflib.get_close_matches(_folded(word), list(folded), n=1, cutoff=0.6)
-    return f"; did you mean '{folded[near[0]]}'?" if near else ""
+    near = difflib.get_close_matches(_folded(word[:100]), list(folded), n=1, cutoff=0.6)
+    return folded[near[0]] if near else None
 
 
 def _folded(word: str) -> str:
@@ -114,13 +129,17 @@ def _hint(place: Place, model: type[BaseModel]) -> str:
     owner, name = _model_at(model, place[:-1]), place[-1]
     for field_name, field in (owner.model_fields if owner else {}).items():
         if name in (field.alias, field_name) and field.description:
-            return f": {' '.join(field.description.split())}"
+            return f": {' '.join(field.description.split()).rstrip('.')}"
     return ""
 
 
+def _name_and_fields(place: Place, model: type[BaseModel]) -> tuple[str, list[str]]:
+    owner = _model_at(model, place[:-1])
+    return str(place[-1]), _aliases(owner) if owner else []
+
+
 def _unknown_field(place: Place, model: type[BaseModel]) -> str:
-    name, owner = str(place[-1]), _model_at(model, place[:-1])
-    known = _aliases(owner) if owner else []
+    name, known = _name_and_fields(place, model)
     if hint := did_you_mean(name, known):
         return f"there is no such field{hint}"
     elsewhere = [field_path(found) for found in _places_of(name, model) if found[:-1] != place[:-1]]

@@ -1,8 +1,9 @@
 """GPUPool: the same model on the same kind of GPU, a number of times."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, LiteralString, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, HttpUrl, Strict, StringConstraints, TypeAdapter, field_validator, model_validator
+from pydantic import Field, Strict, StringConstraints, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from .meta import (
@@ -25,8 +26,6 @@ from .meta import (
 )
 from .profile import InlineProfile
 from .rule import refuse_violations
-
-_URL = TypeAdapter(HttpUrl)
 
 
 class PoolModel(ResourceModel):
@@ -105,22 +104,8 @@ class Endpoint(ResourceModel):
     @field_validator("url")
     @classmethod
     def _root(cls, url: str) -> str:
-        try:
-            parsed = _URL.validate_python(url)
-        except ValueError:
-            raise PydanticCustomError(
-                "endpoint_url",
-                "must be the http:// or https:// address of a server, such as http://10.0.0.7:8000",
-            ) from None
-        if parsed.username or parsed.password:
-            raise PydanticCustomError(
-                "endpoint_url",
-                "must not hold a user or password; put the key into a Secret and name it in apiKeySecretRef",
-            )
-        if parsed.query or parsed.fragment:
-            raise PydanticCustomError(
-                "endpoint_url", "must not hold a query or fragment; give the server's root"
-            )
+        if fault := _fault_of_url(url):
+            raise PydanticCustomError("endpoint_url", fault)
         return url.rstrip("/").removesuffix("/v1").rstrip("/")
 
 
@@ -206,3 +191,18 @@ class GPUPool(ResourceModel):
     def name(self) -> str:
         """The pool's name, unique in its namespace."""
         return self.metadata.name
+
+
+def _fault_of_url(url: str) -> LiteralString:
+    try:
+        parts = urlsplit(url)
+        well_formed = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        well_formed = False
+    if not well_formed or not url.isprintable() or " " in url:
+        return "must be the http:// or https:// address of a server, such as http://10.0.0.7:8000"
+    if parts.username or parts.password:
+        return "must not hold a user or password; put the key into a Secret and name it in apiKeySecretRef"
+    if parts.query or parts.fragment:
+        return "must not hold a query or fragment; give the server's root"
+    return ""

@@ -277,7 +277,7 @@ class _Loader:
                 )
             )
         if self.problems:
-            raise ResourceError(self.problems)
+            raise ResourceError(sorted(self.problems, key=lambda each: (each.file, each.line or 0)))
         return resources
 
 

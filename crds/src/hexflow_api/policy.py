@@ -18,3 +18,10 @@ POLICIES: Final[dict[str, tuple[str, str]]] = {
     "LeastOutstanding": ("LeastOutstanding", "FCFS"),
 } | {f"{dispatch}+{queue}": (dispatch, queue) for dispatch in DISPATCH_RULES for queue in QUEUE_RULES}
 """Each name that ``scheduling.policy`` may have -> its dispatch rule and queue rule."""
+
+PARAMETERS: Final[dict[str, dict[str, tuple[float, float]]]] = {
+    "HexGenFlow": {"alpha": (0.0, 1.0), "beta": (0.001, 1000.0)},
+    "RoundRobin": {},
+    "LeastOutstanding": {},
+}
+"""Parameters that each dispatch rule takes, with their bounds."""

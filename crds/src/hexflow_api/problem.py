@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _SHOWN = 25
+_LONGEST = 800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +23,13 @@ class Problem:
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.file and self.line else self.file
-        return ": ".join(part for part in (where, self.object, self.path, self.message) if part)
+        return ": ".join(_printable(part) for part in (where, self.object, self.path, self.message) if part)
+
+
+def _printable(text: str) -> str:
+    """Return ``text`` in one line, short enough to read, with what would move a terminal's cursor written out."""
+    shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text[:_LONGEST])
+    return shown if len(text) <= _LONGEST else f"{shown}…"
 
 
 class ResourceError(ValueError):

@@ -12,6 +12,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic_core import PydanticCustomError
 
+from .policy import PARAMETERS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
@@ -206,7 +208,8 @@ def _outside(low: float, high: float) -> Callable[[Any], Iterator[str]]:
     return faults
 
 
-def _bounds(name: str, low: float, high: float) -> Rule:
+def _bounds(name: str) -> Rule:
+    low, high = PARAMETERS["HexGenFlow"][name]
     return Rule(
         kind="TextToSQLWorkflow",
         path=f"spec.scheduling.{name}",
@@ -214,7 +217,7 @@ def _bounds(name: str, low: float, high: float) -> Rule:
             f"(!has(self.{field}) || (self.{field} >= {low} && self.{field} <= {high}))"
             for field in ("value", "seed", "min", "max")
         ),
-        message=f"{name} lies between {low:g} and {high:g}",
+        message=f"{name} lies between {low:g} and {high:g}; choose a value there",
         faults=_outside(low, high),
     )
 
@@ -234,7 +237,7 @@ def _parameter(name: str) -> tuple[Rule, Rule]:
             kind="TextToSQLWorkflow",
             path=path,
             cel="!(has(self.seed) && has(self.min) && has(self.max)) || (self.min <= self.seed && self.seed <= self.max)",
-            message="min must not exceed seed, nor seed exceed max",
+            message="min must not exceed seed, nor seed exceed max; put them in order",
             faults=_ordered_bounds,
         ),
     )
@@ -349,8 +352,8 @@ RULES: Final[tuple[Rule, ...]] = (
         faults=_foreign_pools,
     ),
     *_parameter("alpha"),
-    _bounds("alpha", 0, 1),
+    _bounds("alpha"),
     *_parameter("beta"),
-    _bounds("beta", 0, 1000),
+    _bounds("beta"),
 )
 """Every rule, by kind and place."""

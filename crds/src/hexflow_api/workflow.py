@@ -18,7 +18,7 @@ from .meta import (
     SecretKeyRef,
     Text,
 )
-from .policy import DEFAULT_POLICY, POLICIES
+from .policy import DEFAULT_POLICY, PARAMETERS, POLICIES
 from .rule import refuse_violations
 
 Dialect = Literal["sqlite"]
@@ -119,8 +119,11 @@ class Stage(ResourceModel):
     sampling: Sampling | None = None
     max_tokens: Annotated[int, Strict(), Field(ge=1, le=1_048_576)] | None = None
     """Upper bound on the output of one sample."""
-    on_timeout: Literal["Skip", "Fail"] | None = None
-    """What a stage without time left does to its query; absent: Fail for CandidateGeneration, else Skip."""
+    on_timeout: Literal["Skip", "Fail", "Continue"] | None = None
+    """What a stage without time left does to its query; absent: Fail for CandidateGeneration, else Skip.
+
+    Skip leaves out what can be left out, Fail fails the query, Continue does all the work although it is late.
+    """
     pools: PoolNames | None = None
     """Narrows the workflow's pools for this stage."""
 
@@ -144,7 +147,7 @@ class Parameter(ResourceModel):
 class Scheduling(ResourceModel):
     """Choose the policy that places and orders calls."""
 
-    policy: str = DEFAULT_POLICY
+    policy: Annotated[str, Field(json_schema_extra={"enum": list(POLICIES)})] = DEFAULT_POLICY
     """A policy's name, or `<dispatch rule>+<queue rule>`."""
     alpha: Parameter | None = None
     """HexGenFlow's balance between the fastest instance (1) and the shortest queue (0)."""
@@ -164,6 +167,13 @@ class Scheduling(ResourceModel):
     def rules(self) -> tuple[str, str]:
         """The dispatch rule and the queue rule that the policy's name stands for."""
         return POLICIES[self.policy]
+
+    @property
+    def initial_parameters(self) -> dict[str, float]:
+        """The values that are given for parameters of the policy's dispatch rule; those of other rules are left out."""
+        given = {"alpha": self.alpha, "beta": self.beta}
+        taken = PARAMETERS[self.rules[0]]
+        return {name: each.initial for name, each in given.items() if each is not None and name in taken}
 
 
 class Tuning(ResourceModel):

@@ -1,0 +1,81 @@
+"""What a laptop cannot honour is said, once each; the examples are honoured whole."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from hexflow_api import laptop_warnings, load_resources, load_text, profile_of
+from support.resources import a_pool, a_workflow, resources_of
+
+LAPTOP = Path(__file__).parents[3] / "examples" / "laptop"
+
+
+@pytest.mark.parametrize(
+    ("spec", "warning"),
+    [
+        ({}, "GPUPool a100 has pods in a cluster and no instance here; add `emulated: true`"),
+        ({"selector": {}}, "has pods in a cluster and no instance here"),
+        ({"emulated": True, "suspend": True}, "GPUPool a100 is suspended and has no instance"),
+        ({"endpoints": [{"url": "http://h"}], "replicas": 2}, "replicas is ignored"),
+        (
+            {"emulated": True, "sharedMemory": "8Gi", "engine": {"image": "vllm"}},
+            "GPUPool a100: engine, sharedMemory only matter to pods in a cluster",
+        ),
+    ],
+)
+def test_a_pool_that_a_laptop_cannot_honour(spec: dict[str, Any], warning: str) -> None:
+    (found,) = laptop_warnings(resources_of(a_pool(**spec)))
+    assert warning in found
+
+
+@pytest.mark.parametrize(
+    ("spec", "warning"),
+    [
+        ({"tuning": {"mode": "Auto"}}, "tuning.mode Auto needs the cluster's tuner"),
+        ({"router": {"image": "x"}}, "router only matters to the router's pods"),
+    ],
+)
+def test_a_workflow_that_a_laptop_cannot_honour(spec: dict[str, Any], warning: str) -> None:
+    (found,) = laptop_warnings(resources_of(a_workflow(**spec)))
+    assert warning in found
+
+
+def test_the_examples_are_right_and_a_laptop_honours_them_whole() -> None:
+    resources = load_resources(LAPTOP)
+    assert laptop_warnings(resources) == []
+    assert [pool.name for pool in resources.pools] == ["a100", "l40s", "a6000"]
+    assert [tenant.name for tenant in resources.workflows[0].spec.tenants] == ["analytics", "support"]
+    assert resources.workflow("shop-questions") is not None
+
+
+def test_the_examples_fleet_is_unequal() -> None:
+    pools = load_resources(LAPTOP).pools
+    profiles = [profile_of(pool) for pool in pools]
+    assert len({profile.t0 for profile in profiles}) == 3
+    assert all(
+        profile.kv_tokens >= 2 * (pool.spec.max_model_len or 0)
+        for pool, profile in zip(pools, profiles, strict=True)
+    )
+
+
+def test_the_endpoints_example_takes_the_place_of_a_pool() -> None:
+    (pool,) = load_text((LAPTOP / "endpoints.yaml.example").read_text()).pools
+    assert pool.spec.source == "Endpoints"
+    assert pool.name in [each.name for each in load_resources(LAPTOP).pools]
+
+
+def test_one_line_turns_an_emulated_pool_into_a_real_server(tmp_path: Path) -> None:
+    for file in LAPTOP.glob("*.yaml"):
+        text = file.read_text().replace(
+            "  emulated: true\n", "  endpoints: [{url: http://127.0.0.1:8000}]\n", 1
+        )
+        (tmp_path / file.name).write_text(text)
+    sources = [pool.spec.source for pool in load_resources(tmp_path).pools]
+    assert sources == ["Endpoints", "Emulated", "Emulated"]
+
+
+def test_the_examples_are_plain_yaml() -> None:
+    for file in LAPTOP.glob("*.yaml*"):
+        assert list(YAML(typ="safe", pure=True).load_all(file.read_text()))
