@@ -109,7 +109,7 @@ class OpenStream:
     watch: StreamWatch
     idle_seconds: float
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def pieces(self, *, retryable: bool = False) -> AsyncIterator[bytes]:
         """Yield the stream from its first event on. Raises AttemptFailed when it breaks."""
         watch = self.watch
         if self.first:
@@ -126,10 +126,10 @@ class OpenStream:
                 if passed:
                     yield passed
         except UpstreamFailed as problem:
-            raise AttemptFailed(problem.reason, problem.message, retryable=False) from problem
+            raise AttemptFailed(problem.reason, problem.message, retryable=retryable) from problem
         if watch.failure:
             self.response.close()
-            raise AttemptFailed(*watch.failure, retryable=False)
+            raise AttemptFailed(*watch.failure, retryable=retryable)
 
 
 class _Choice(msgspec.Struct):
@@ -155,8 +155,8 @@ class Attempt:
     priority: int | None
     predicted_seconds: float
     time_outs: TimeOuts
-    real_seconds: Callable[[float], float]
-    """Turns the router's seconds into real ones."""
+    patience: Callable[[float], float]
+    """Turns a time-out in the router's seconds into real ones."""
 
     async def make(self) -> WholeAnswer | OpenStream:
         """Make the try. Raises AttemptFailed; cancelling drops the connection."""
@@ -189,7 +189,7 @@ class Attempt:
         if not (self.request.stream or own):
             return None
         seconds = self.time_outs.first_byte_seconds
-        return self.real_seconds(seconds if not own else max(seconds, 10 * self.predicted_seconds))
+        return self.patience(seconds if not own else max(seconds, 10 * self.predicted_seconds))
 
     def _headers(self) -> Headers:
         kept = [(name, value) for name, value in self.request.headers if name not in _NOT_FOR_ENGINES]
@@ -213,7 +213,7 @@ class Attempt:
             stream = await self._open(response, status, headers)
             if not self.request.retry_after_first_byte:
                 return stream
-            body = b"".join([piece async for piece in stream.pieces()])
+            body = b"".join([piece async for piece in stream.pieces(retryable=True)])
             return WholeAnswer(status=status, headers=headers, body=body, usage=stream.watch.usage)
         body = await self._all(response)
         return WholeAnswer(status=status, headers=headers, body=body, usage=self._check(body))
@@ -221,7 +221,7 @@ class Attempt:
     async def _open(self, response: UpstreamResponse, status: int, headers: Headers) -> OpenStream:
         watch = StreamWatch()
         first = b""
-        limit = self._first_seconds() or self.real_seconds(self.time_outs.first_byte_seconds)
+        limit = self._first_seconds() or self.patience(self.time_outs.first_byte_seconds)
         while not first and not watch.failure and not watch.done:
             chunk = await within(
                 limit, response.read(), reason="FirstByteTimeout", doing="it was to begin its stream"
@@ -240,11 +240,11 @@ class Attempt:
             first=first,
             response=response,
             watch=watch,
-            idle_seconds=self.real_seconds(self.time_outs.idle_seconds),
+            idle_seconds=self.patience(self.time_outs.idle_seconds),
         )
 
     async def _all(self, response: UpstreamResponse) -> bytes:
-        idle = self.real_seconds(self.time_outs.idle_seconds)
+        idle = self.patience(self.time_outs.idle_seconds)
         pieces: list[bytes] = []
         size = 0
         while chunk := await within(idle, response.read(), reason="IdleTimeout", doing="it was to go on"):

@@ -36,6 +36,10 @@ __all__ = ["Driver", "Health", "Scheduler"]
 _log = logging.getLogger("hexflow.router.driver")
 
 LONGEST_BACK_OFF_SECONDS = 5.0
+LEAST_WAIT = 10.0
+"""Real seconds that a time-out is not shortened below by a time scale: a busy machine is not a silent engine."""
+LEAST_TOTAL = 120.0
+"""The same for the total time of a call."""
 
 
 class Scheduler(Protocol):
@@ -112,11 +116,10 @@ class Driver:
                 pending.fail(_stopping())
             return list(released)
         loop = asyncio.get_running_loop()
+        total = self._patience(self.time_outs.total_seconds, least=LEAST_TOTAL)
         for pending in released:
             self._pending[pending.call.call_id] = pending
-            pending.timer = loop.call_later(
-                self.real_seconds(self.time_outs.total_seconds), self._ran_out_of_time, pending
-            )
+            pending.timer = loop.call_later(total, self._ran_out_of_time, pending)
         try:
             self._apply(self.kernel.arrive(now, [pending.call for pending in released]))
         except Exception:
@@ -191,6 +194,11 @@ class Driver:
     def in_flight(self, instance_id: str) -> int:
         """Return how many sequences an instance has for us (a call of n samples is n of them)."""
         return sum(each.call.samples for each in self._pending.values() if each.runs_on == instance_id)
+
+    def oldest_wait(self) -> float:
+        """Return how long the call has waited that waits longest, in seconds; 0 where none waits."""
+        waiting = (each.released_at for each in self._pending.values() if each.runs_on is None)
+        return max(0.0, self.clock() - min(waiting, default=self.clock()))
 
     @property
     def outstanding(self) -> int:
@@ -269,7 +277,7 @@ class Driver:
             priority=send.priority,
             predicted_seconds=placement.predicted_seconds,
             time_outs=self.time_outs,
-            real_seconds=self.real_seconds,
+            patience=self._patience,
         )
         if send.attempt > 1:
             self.metrics.count("hexflow_call_retries_total", instance.pool)
@@ -333,6 +341,9 @@ class Driver:
             self._apply(
                 self.kernel.failed(self.clock(), pending.call.call_id, reason=failure.reason, retryable=again)
             )
+
+    def _patience(self, seconds: float, *, least: float = LEAST_WAIT) -> float:
+        return max(self.real_seconds(seconds), min(seconds, least))
 
     def _elsewhere(self, pending: Pending) -> bool:
         call = pending.call

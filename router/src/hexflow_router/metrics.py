@@ -266,14 +266,6 @@ class Metrics:
         histogram = self._histograms[name]
         (histogram.labels(*labels) if labels else histogram).observe(value)
 
-    def forget(self, name: str, *labels: str) -> None:
-        """Drop one series of a gauge (an instance that is gone)."""
-        gauge = self._gauges[name]
-        if labels in {
-            tuple(sample.labels.values()) for family in gauge.collect() for sample in family.samples
-        }:
-            gauge.remove(*labels)
-
     def clear(self, name: str) -> None:
         """Drop every series of a gauge, before it is set anew."""
         self._gauges[name].clear()

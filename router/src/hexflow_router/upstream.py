@@ -6,6 +6,7 @@ since a client library's own may not fire (aiohttp hangs on an invalid chunk siz
 """
 
 import asyncio
+import io
 import ssl
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,10 @@ T = TypeVar("T")
 
 KEEP_ALIVE_SECONDS = 3.0
 """Idle connections are dropped before uvicorn's 5 s, so that a request never meets one that is being closed."""
+
+
+_LARGE = 1 << 20
+"""Bytes past which aiohttp is given a body as a file, which it sends in pieces."""
 
 
 class UpstreamFailed(Exception):  # noqa: N818 - what happened
@@ -165,7 +170,7 @@ class HttpUpstream:
             response = await self._session.request(
                 method,
                 address,
-                data=body,
+                data=io.BytesIO(body) if body is not None and len(body) > _LARGE else body,
                 headers=list(headers),
                 allow_redirects=False,
                 ssl=self._trust.get(str(address.origin()), True),

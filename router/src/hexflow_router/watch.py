@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hexflow_router.breaker import Breaker, BreakerRule, BreakerState
 from hexflow_router.driver import Driver
@@ -60,7 +61,6 @@ class Watch:
         """Why it takes no calls; ``Ready`` when it does."""
         self.message = ""
         self.sample: EngineSample | None = None
-        self.version: str | None = None
         self._driver = driver
         self._rule = rule
         self._monotonic = monotonic
@@ -267,6 +267,24 @@ class Watch:
     def sample_age(self) -> float | None:
         """Return the age of the engine's metrics in real seconds."""
         return None if self.sample is None else self._monotonic() - self.sample.at
+
+    def state(self) -> dict[str, Any]:
+        """Return what is known of it as plain data in camelCase, for people."""
+        sample = self.sample
+        return {
+            "instance": self.instance_id,
+            "pool": self.pool.name,
+            "url": self.address.url,
+            "profile": self.pool.profile_name,
+            "reason": self.reason,
+            "message": self.message,
+            "breaker": self.breaker,
+            "engineRunning": sample.running if sample else None,
+            "engineWaiting": sample.waiting if sample else None,
+            "kvUsage": sample.kv_usage if sample else None,
+            "sampleAgeSeconds": self.sample_age(),
+            "sampleStale": self.stale(),
+        }
 
     def _tell_load(self) -> None:
         # The smaller of two readings: a call of ours that ends between its count there and here is nobody else's.
