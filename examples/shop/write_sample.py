@@ -63,7 +63,7 @@ def _questions(sources: list[Mapping[str, Any]]) -> Mapping[str, Any]:
                 **source["answer"],
             }
             for source in sources
-            if "answer" in source
+            if source.get("demo", "answer" in source)
         ],
     }
 

@@ -4,6 +4,7 @@ It knows nothing of questions or models.
 """
 
 import hashlib
+import json
 import os
 import sqlite3
 from contextlib import closing
@@ -39,8 +40,11 @@ def content_hash(path: Path) -> str:
     """Return the SHA-256 of what a database says: its DDL and rows, not the pages that SQLite laid them on."""
     digest = hashlib.sha256()
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        for line in connection.iterdump():
-            digest.update(line.encode())
+        tables = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        for name, ddl in tables.fetchall():
+            digest.update(f"{ddl}\n".encode())
+            for row in connection.execute(f'SELECT * FROM "{name}" ORDER BY rowid'):  # noqa: S608 - our own names
+                digest.update(f"{json.dumps(row)}\n".encode())
     return digest.hexdigest()
 
 
