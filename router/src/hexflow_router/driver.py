@@ -10,6 +10,7 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from hexflow_router.attempt import Attempt, AttemptFailed, OpenStream, WholeAnswer
@@ -315,9 +316,8 @@ class Driver:
             self._note_success(pending)
             self._finish(pending, outcome.usage, None)
         else:
-            self.metrics.observe(
-                "hexflow_first_byte_seconds", self.clock() - placement.sent_at, placement.pool
-            )
+            pending.first_token_seconds = self.clock() - placement.sent_at
+            self.metrics.observe("hexflow_first_byte_seconds", pending.first_token_seconds, placement.pool)
             pending.open(outcome)
 
     async def _failed(self, pending: Pending, failure: AttemptFailed) -> None:
@@ -363,6 +363,7 @@ class Driver:
         usage = usage or Usage(
             prompt_tokens=pending.call.prompt_tokens, output_tokens=pending.output_tokens(output_estimate)
         )
+        usage = replace(usage, first_token_seconds=pending.first_token_seconds)
         pending.usage, pending.token_source = usage, source
         pool = placement.pool
         self.metrics.observe("hexflow_call_seconds", now - placement.sent_at, pool)

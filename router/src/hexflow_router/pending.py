@@ -31,6 +31,7 @@ class Pending:
         self.last_failure: AttemptFailed | None = None
         self.withdrawn: CallFailed | None = None
         self.usage: Usage | None = None
+        self.first_token_seconds: float | None = None
         self.token_source = "estimate"  # noqa: S105 - tokens of text
         self._driver = driver
         self._first: asyncio.Future[OpenStream | WholeAnswer] = asyncio.get_running_loop().create_future()
