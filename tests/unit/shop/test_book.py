@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from hexflow_cli.sample import BOOK, build_shop, sample_questions
+from hexflow_cli.sample import BOOK, sample_questions
 from hexflow_emulator.book import AnswerBook
 from hexflow_sql import Result
 from hexflow_sql.compare import cluster_statements, same
@@ -29,8 +29,8 @@ def book() -> AnswerBook:
 
 
 @pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(build_shop(tmp_path_factory.mktemp("shop") / "shop.sqlite"))) as connection:
+def connection(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
         yield connection
 
 

@@ -21,16 +21,6 @@ CONTENT = "e7b72d084e29b21d04ef7108145068c9cb7cf782b25f977658ceca426415582f"
 """What the database says. A change of this line changes checked answers, too."""
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_shop(tmp_path_factory.mktemp("shop") / "shop.sqlite")
-
-
-@pytest.fixture(scope="module")
-def shop(path: Path) -> Shop:
-    return Shop(path)
-
-
 def test_the_content_is_the_one_whose_answers_were_checked(path: Path) -> None:
     assert content_hash(path) == CONTENT
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hexflow_api import load_resources
-from hexflow_cli.sample import SampleQuestion, build_shop, sample_questions
+from hexflow_cli.sample import SampleQuestion, sample_questions
 from hexflow_sql import Result, check
 from hexflow_sql.compare import same
 from support.shop import ANSWERS, Shop
@@ -18,13 +18,8 @@ LAPTOP = Path(__file__).parents[3] / "examples" / "laptop"
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    return Shop(build_shop(tmp_path_factory.mktemp("shop") / "shop.sqlite"))
-
-
-@pytest.fixture(scope="module")
-def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(build_shop(tmp_path_factory.mktemp("shop") / "shop.sqlite"))) as connection:
+def connection(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
         yield connection
 
 

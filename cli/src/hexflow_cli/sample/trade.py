@@ -1,5 +1,6 @@
 """The sample shop's trade: orders with their lines, payments, shipments, returns and reviews."""
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -38,6 +39,10 @@ _COUPONS: Final = tuple(
 )
 
 
+def _joined_on(customer: Row) -> str:
+    return str(customer[7])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Order:
     number: int
@@ -73,7 +78,7 @@ class _Line:
 
 @dataclass(slots=True, kw_only=True)
 class Trade:
-    """Roll the dice for eighteen months of trade with the given customers."""
+    """Roll the dice for eighteen months of trade with the given customers, sorted by the day they joined."""
 
     dice: Dice
     customers: list[Row]
@@ -123,7 +128,7 @@ class Trade:
         dice = self.dice
         customer: int | None = None
         if not dice.chance(18):
-            known = sum(1 for row in self.customers if str(row[7]) < placed.date().isoformat())
+            known = bisect_left(self.customers, placed.date().isoformat(), key=_joined_on)
             # Every seventh customer has a card and never bought anything.
             drawn = known - dice.low(known)
             customer = drawn if drawn % 7 else None
