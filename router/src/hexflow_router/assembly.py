@@ -23,6 +23,7 @@ from hexflow_router.debug import Insight, create_admin_app
 from hexflow_router.discovery import Discovery
 from hexflow_router.driver import Driver
 from hexflow_router.eventlog import EventLog
+from hexflow_router.gauges import measure
 from hexflow_router.health import Readiness, readiness
 from hexflow_router.journal import Journal
 from hexflow_router.metrics import Metrics
@@ -175,6 +176,7 @@ async def running_router(
 
         def exposition() -> bytes:
             metrics.set("hexflow_configuration_valid", 1 if watch.error is None else 0)
+            measure(metrics, driver=driver, discovery=discovery)
             return metrics.exposition()
 
         doors = Doors(
@@ -198,6 +200,7 @@ async def running_router(
             now=clock,
             event_log=event_log.read,
             placements=lambda: tuple(placements),
+            servers=lambda: [watched.state() for watched in discovery.watches()],
         )
         stack.push_async_callback(_stop, _spawn(discovery.run(), "discovery"))
         stack.push_async_callback(_stop, _spawn(watch.run(), "configuration"))

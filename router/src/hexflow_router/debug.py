@@ -32,6 +32,8 @@ class Insight:
     now: Callable[[], float]
     event_log: Callable[[], Iterable[str]]
     """Read every line of the event log that is kept, oldest first; blocking."""
+    servers: Callable[[], Sequence[dict[str, Any]]] = tuple
+    """Return the servers under watch: why each takes calls or does not."""
     placements: Callable[[], Sequence[str]] = tuple
     """The newest lines of the event log, which say why each call went where it did."""
 
@@ -48,6 +50,7 @@ def create_admin_app(insight: Insight) -> FastAPI:
     @app.get("/debug/scheduler", summary="Queues, running calls and parameters, as the kernel sees them")
     async def scheduler() -> Response:
         state = scheduler_state(insight.view(), insight.now())
+        state["servers"] = list(insight.servers())
         state["placements"] = list(_placements(insight.placements()))
         return Response(msgspec.json.encode(state), media_type="application/json")
 
