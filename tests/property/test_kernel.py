@@ -1,0 +1,116 @@
+"""Whatever happens to a kernel, in whatever order: these things hold."""
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hexflow_scheduler import (
+    Decision,
+    End,
+    Kernel,
+    Place,
+    Policy,
+    RecordingKernel,
+    Send,
+    decode,
+    encode,
+    policy_names,
+    replay,
+)
+from support.rig import Rig, Step
+
+POLICIES = st.sampled_from(policy_names())
+
+
+def small(low: int, high: int) -> st.SearchStrategy[int]:
+    return st.integers(low, high)
+
+
+def step(name: str, *numbers: st.SearchStrategy[int]) -> st.SearchStrategy[Step]:
+    return st.tuples(*numbers).map(lambda drawn: Step(name, drawn))
+
+
+ARRIVE = step("arrive", small(1, 5), small(50, 1600), small(1, 3), small(0, 160), small(0, 80), small(0, 6))
+APPEAR = step("instance", small(0, 3), st.just(0), small(1, 5), small(1000, 9000), small(0, 2))
+CHANGE = step("instance", small(0, 3), small(0, 3), small(1, 5), small(1000, 9000), small(0, 2))
+FINISH = step("finish", small(0, 20), small(0, 200))
+STEPS = st.lists(
+    st.one_of(
+        ARRIVE,
+        ARRIVE,
+        FINISH,
+        FINISH,
+        step("fail", small(0, 20), small(0, 1)),
+        step("cancel", small(0, 40)),
+        APPEAR,
+        CHANGE,
+        step("load", small(0, 3), small(0, 4)),
+        step("parameters", small(0, 10), small(0, 1)),
+        step("wait", small(0, 60)),
+    ),
+    max_size=60,
+)
+
+
+def a_rig(policy: str, *, unit: float = 1.0) -> Rig:
+    return Rig(Kernel(Policy.named(policy, park_seconds=5.0 * unit)), unit=unit)
+
+
+@given(policy=POLICIES, steps=STEPS)
+@settings(deadline=None, max_examples=150)
+def test_each_call_ends_exactly_once_and_no_instance_exceeds_its_slots_or_cache(
+    policy: str, steps: list[Step]
+) -> None:
+    rig = a_rig(policy)
+    rig.play(steps)
+    rig.finish_all()
+    assert len(rig.ends) == rig.arrived
+    assert sum(isinstance(decision, End) for decision in rig.decisions) == rig.arrived
+
+
+@given(policy=POLICIES, steps=STEPS)
+@settings(deadline=None, max_examples=50)
+def test_the_same_inputs_give_the_same_decisions(policy: str, steps: list[Step]) -> None:
+    first, second = a_rig(policy), a_rig(policy)
+    first.play(steps)
+    second.play(steps)
+    assert first.decisions == second.decisions
+    assert first.kernel.view() == second.kernel.view()
+
+
+@given(policy=POLICIES, steps=STEPS)
+@settings(deadline=None, max_examples=50)
+def test_a_log_read_back_from_its_lines_replays_to_the_same_decisions(policy: str, steps: list[Step]) -> None:
+    lines: list[str] = []
+    rig = Rig(RecordingKernel(Kernel(Policy.named(policy)), lines.append))
+    rig.play(steps)
+    assert [encode(decode(line)) for line in lines] == lines
+    replayed = replay(decode(line) for line in lines)
+    assert replayed.difference is None
+    assert replayed.decisions == len(rig.decisions)
+    assert replayed.kernel.view() == rig.kernel.view()
+    assert replayed.kernel.estimates.to_data() == rig.kernel.estimates.to_data()
+
+
+@given(policy=POLICIES, steps=STEPS)
+@settings(deadline=None, max_examples=100)
+def test_scaling_all_times_by_ten_changes_no_decision(policy: str, steps: list[Step]) -> None:
+    plain, scaled = a_rig(policy), a_rig(policy, unit=10.0)
+    plain.play(steps)
+    scaled.play(steps)
+    assert without_times(plain.decisions) == without_times(scaled.decisions)
+
+
+def without_times(decisions: Sequence[Decision]) -> list[tuple[object, ...]]:
+    """Return decisions without the numbers that are seconds."""
+    plain: list[tuple[object, ...]] = []
+    for decision in decisions:
+        match decision:
+            case Place():
+                plain.append(("place", decision.call_id, decision.instance_id, decision.output_tokens))
+            case Send():
+                plain.append(("send", decision.call_id, decision.instance_id, decision.attempt))
+            case _:
+                plain.append((decision,))
+    return plain
