@@ -23,6 +23,7 @@ from .meta import (
     ResourceModel,
     SecretKeyRef,
     Text,
+    Words,
 )
 from .profile import InlineProfile
 from .rule import refuse_violations
@@ -52,32 +53,42 @@ class Engine(ResourceModel):
     """Adjust the inference server of the pods that are made."""
 
     image: Text | None = None
-    args: Annotated[tuple[str, ...], Field(max_length=128)] = ()
+    """Image of the inference server; absent: a vLLM that HexFlow is tested with."""
+    args: Annotated[tuple[Words, ...], Field(max_length=128)] = ()
     """Further arguments, passed through untouched."""
     env: Annotated[tuple[Native, ...], Field(max_length=128)] = ()
+    """Environment variables, as Kubernetes has them."""
     env_from: Annotated[tuple[Native, ...], Field(max_length=32)] = ()
+    """Secrets and ConfigMaps that become environment variables."""
     port: Annotated[int, Strict(), Field(ge=1, le=65535)] | None = None
+    """Port that it listens on; absent: 8000."""
 
 
 class PersistentVolumeClaimCache(ResourceModel):
     """Keep weights on a claim that exists."""
 
     claim_name: ObjectName
+    """Name of the claim."""
     sub_path: Text | None = None
+    """Folder within it."""
 
 
 class HostPathCache(ResourceModel):
     """Keep weights in a folder of the node."""
 
     path: Annotated[str, StringConstraints(max_length=1024, pattern=ABSOLUTE_PATH)]
+    """The folder, an absolute path."""
 
 
 class Cache(ResourceModel):
     """Say where the pods keep downloaded weights: exactly one of the three."""
 
     empty_dir: Native | None = None
+    """A folder that goes with the pod; {} has no limit."""
     pvc: PersistentVolumeClaimCache | None = None
+    """A claim that exists."""
     host_path: HostPathCache | None = None
+    """A folder of the node."""
 
 
 class ProfileSource(ResourceModel):
@@ -131,10 +142,15 @@ class GPUPoolSpec(ResourceModel):
     priority_scheduling: Flag = True
     """Whether the engine orders its own waiting calls by the priority that the router sends."""
     engine: Engine | None = None
+    """The inference server of the pods."""
     placement: Placement | None = None
+    """Where the pods may run."""
     cache: Cache | None = None
+    """Where the pods keep downloaded weights."""
     shared_memory: Quantity | None = None
+    """Size of /dev/shm, which several GPUs need; such as 8Gi."""
     resources: Native | None = None
+    """CPU and memory of the pods, as Kubernetes has them."""
     profile: ProfileSource | None = None
     """How fast an instance is; absent: built-in by gpuType and model, then learned."""
     selector: LabelSelector | None = None

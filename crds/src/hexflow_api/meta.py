@@ -45,7 +45,9 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=256, patte
 Quantity = Annotated[str, StringConstraints(min_length=1, max_length=32, pattern=QUANTITY)]
 Native = dict[str, Any]
 """A piece of a native Kubernetes object, handed on as it is."""
-Labels = Annotated[dict[str, str], Field(max_length=64)]
+Words = Annotated[str, StringConstraints(max_length=4096)]
+"""Text that may be empty."""
+Labels = Annotated[dict[str, Annotated[str, StringConstraints(max_length=253)]], Field(max_length=64)]
 
 
 class ResourceModel(BaseModel):
@@ -114,15 +116,20 @@ class LabelRequirement(ResourceModel):
     """Ask something of one label, as Kubernetes' selectors do."""
 
     key: Text
+    """The label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: Annotated[tuple[str, ...], Field(max_length=64)] = ()
+    """What is asked of it."""
+    values: Annotated[tuple[Annotated[str, StringConstraints(max_length=63)], ...], Field(max_length=64)] = ()
+    """Values for In and NotIn."""
 
 
 class LabelSelector(ResourceModel):
     """Select objects by their labels; all that is said must hold."""
 
     match_labels: Labels = Field(default_factory=dict)
+    """Labels and the values that they must have."""
     match_expressions: Annotated[tuple[LabelRequirement, ...], Field(max_length=32)] = ()
+    """Further requirements."""
 
     def matches(self, labels: dict[str, str]) -> bool:
         """Tell whether an object with ``labels`` is selected; an empty selector selects every object."""
@@ -146,9 +153,16 @@ class Placement(ResourceModel):
     """Say where in the cluster pods may run; native Kubernetes fields, handed on as they are."""
 
     node_selector: Labels | None = None
+    """Labels that a node must have."""
     affinity: Native | None = None
+    """Kubernetes' affinity."""
     tolerations: Annotated[tuple[Native, ...], Field(max_length=64)] | None = None
+    """Taints that are tolerated."""
     runtime_class_name: ObjectName | None = None
+    """Container runtime, such as nvidia."""
     priority_class_name: ObjectName | None = None
+    """PriorityClass of the pods."""
     topology_spread_constraints: Annotated[tuple[Native, ...], Field(max_length=16)] | None = None
+    """How pods spread over zones and nodes."""
     scheduler_name: ObjectName | None = None
+    """Scheduler of the pods, where it is not Kubernetes' own."""

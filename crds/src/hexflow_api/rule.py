@@ -116,7 +116,7 @@ def _unique_names(path: str, what: str) -> Rule:
         kind="TextToSQLWorkflow",
         path=path,
         cel="self.all(a, self.exists_one(b, b.name == a.name))",
-        message=f"two {what} have one name; rename one of them",
+        message=f"each of the {what} needs a name of its own; rename one",
         faults=_repeated,
     )
 
@@ -270,7 +270,7 @@ RULES: Final[tuple[Rule, ...]] = (
         kind="GPUPool",
         path="spec",
         cel="!has(self.endpoints) || self.endpoints.all(a, self.endpoints.exists_one(b, b.url == a.url))",
-        message="a server is listed twice; list each url once",
+        message="each url may be listed once; take the second one out",
         faults=lambda spec: (f"endpoints{place}" for place in _repeated(spec.endpoints or (), key="url")),
     ),
     _exactly_one(

@@ -35,7 +35,9 @@ class PoolSelection(ResourceModel):
     """Say which pools may serve: by name or by label."""
 
     names: PoolNames | None = None
+    """Names of pools in this namespace."""
     selector: LabelSelector | None = None
+    """Labels of pools in this namespace."""
 
 
 class Database(ResourceModel):
@@ -61,7 +63,9 @@ class SloClass(ResourceModel):
     """Give a group of tenants a deadline of its own."""
 
     name: Label
+    """The name that tenants give."""
     deadline_seconds: Seconds
+    """Seconds from the question to its answer."""
 
 
 class Slo(ResourceModel):
@@ -72,6 +76,7 @@ class Slo(ResourceModel):
     on_deadline: Literal["Finish", "Abort"] = "Finish"
     """Finish: the answer comes late and says so. Abort: an error (504) at the deadline."""
     classes: Annotated[tuple[SloClass, ...], Field(max_length=16)] = ()
+    """Deadlines of groups of tenants."""
     objective: Literal["P95", "Req95", "Attainment", "Rate"] = "P95"
     """What tuning makes better."""
 
@@ -80,13 +85,15 @@ class Tenant(ResourceModel):
     """Name somebody who asks, known by an API key."""
 
     name: Label
+    """The name in reports and metrics."""
     slo_class: Label | None = None
     """One of slo.classes; absent: slo.deadlineSeconds."""
     api_key_secret_ref: SecretKeyRef | None = None
     """The key that the tenant sends as `Authorization: Bearer …`; absent: requests without a key are this tenant's."""
     queries_per_minute: Annotated[int, Strict(), Field(ge=1, le=1_000_000)] | None = None
+    """Queries that may begin in a minute; absent: no limit."""
     max_in_flight: Annotated[int, Strict(), Field(ge=1, le=100_000)] | None = None
-    """Queries that may run at once."""
+    """Queries that may run at once; absent: no limit."""
     weight: Annotated[int, Strict(), Field(ge=1, le=1000)] = 1
     """Share among tenants under load."""
 
@@ -95,8 +102,11 @@ class Sampling(ResourceModel):
     """Set how the model draws its tokens; absent values are the stage's own."""
 
     temperature: Annotated[float, Strict(), Field(ge=0, le=2)] | None = None
+    """0 takes the likeliest token, more draws more widely."""
     top_p: Annotated[float, Strict(), Field(gt=0, le=1)] | None = None
+    """Share of the probability that is drawn from."""
     top_k: Annotated[int, Strict(), Field(ge=1, le=1_000_000)] | None = None
+    """Number of likeliest tokens that are drawn from."""
     seed: Annotated[int, Strict(), Field(ge=0, le=2**31 - 1)] | None = None
     """First seed; parallel samples count up from it."""
 
@@ -105,7 +115,9 @@ class Stage(ResourceModel):
     """Describe one step of the pipeline."""
 
     name: Label
+    """The stage's name in answers, metrics and `after`."""
     kind: StageKind
+    """What it does."""
     after: Annotated[tuple[Label, ...], Field(max_length=32)] = ()
     """Stages that must be done before; empty: the one listed before this."""
     fan_out: Annotated[int, Strict(), Field(ge=1, le=64)] | None = None
@@ -117,6 +129,7 @@ class Stage(ResourceModel):
     model: ModelName | None = None
     """Model of this stage; needed only where the pools serve several."""
     sampling: Sampling | None = None
+    """How the model draws its tokens."""
     max_tokens: Annotated[int, Strict(), Field(ge=1, le=1_048_576)] | None = None
     """Upper bound on the output of one sample."""
     on_timeout: Literal["Skip", "Fail", "Continue"] | None = None
@@ -132,9 +145,13 @@ class Parameter(ResourceModel):
     """Set a policy's parameter: pinned (`value`), or open to tuning from `seed` within `min` and `max`."""
 
     value: Annotated[float, Strict()] | None = None
+    """Pins it."""
     seed: Annotated[float, Strict()] | None = None
+    """Where tuning begins."""
     min: Annotated[float, Strict()] | None = None
+    """Least that tuning may choose."""
     max: Annotated[float, Strict()] | None = None
+    """Most that tuning may choose."""
 
     @property
     def initial(self) -> float:
@@ -180,21 +197,30 @@ class Tuning(ResourceModel):
     """Say whether parameters follow the traffic."""
 
     mode: Literal["Off", "Recommend", "Auto"] = "Off"
+    """Recommend writes what it found to the status, Auto puts it in force."""
     schedule: Annotated[str, StringConstraints(min_length=9, max_length=100)] | None = None
     """When to tune, in cron's notation."""
     window_seconds: Annotated[int, Strict(), Field(ge=60, le=2_592_000)] | None = None
+    """Age of the oldest query that counts."""
     min_queries: Annotated[int, Strict(), Field(ge=1, le=1_000_000)] | None = None
+    """Queries without which nothing is tuned."""
     min_improvement: Annotated[float, Strict(), Field(ge=0, le=1)] | None = None
+    """Share by which the objective must get better for a change."""
     max_step: Annotated[float, Strict(), Field(gt=0)] | None = None
+    """Most that a parameter changes at a time."""
 
 
 class Router(ResourceModel):
     """Adjust the pods of the namespace's router."""
 
     image: Text | None = None
+    """Image of the router; absent: the operator's own version."""
     resources: Native | None = None
+    """CPU and memory, as Kubernetes has them."""
     placement: Placement | None = None
+    """Where it may run."""
     service_monitor: Flag = False
+    """Whether a ServiceMonitor is made for Prometheus' operator."""
 
 
 class TextToSQLWorkflowSpec(ResourceModel):
@@ -205,13 +231,17 @@ class TextToSQLWorkflowSpec(ResourceModel):
     databases: Annotated[tuple[Database, ...], Field(min_length=1, max_length=64)]
     """Databases that questions may be asked of."""
     slo: Slo = Slo()
+    """By when a question should be answered."""
     tenants: Annotated[tuple[Tenant, ...], Field(max_length=256)] = ()
     """Who may ask; empty: everybody who reaches the router."""
     stages: Annotated[tuple[Stage, ...], Field(max_length=32)] = ()
     """The pipeline; empty: the four stages of the paper."""
     scheduling: Scheduling = Scheduling()
+    """How calls are placed and ordered."""
     tuning: Tuning | None = None
+    """Whether parameters follow the traffic."""
     router: Router | None = None
+    """The pods of the namespace's router."""
 
     def effective_stages(self) -> tuple[Stage, ...]:
         """Return the pipeline with every default filled in, each stage's ``after`` written out."""

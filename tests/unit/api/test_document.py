@@ -85,7 +85,7 @@ def test_a_bomb_of_aliases_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * 5000, "a: " + "{a: " * 200 + "1" + "}" * 200, "&a [*a]"],
+    ["[" * 1500, "a: " + "{a: " * 200 + "1" + "}" * 200, "&a [*a]"],
     ids=["brackets", "maps", "itself"],
 )
 def test_endless_nesting_is_refused(text: str) -> None:

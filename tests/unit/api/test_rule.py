@@ -22,27 +22,31 @@ BROKEN: list[tuple[dict[str, Any], str, str]] = [
     (
         pool_data(endpoints=[{"url": "http://a:1"}, {"url": "http://a:1/v1"}]),
         "spec.endpoints[1].url",
-        "list each url once",
+        "take the second one out",
     ),
     (pool_data(profile={"inline": INLINE, "builtin": "x"}), "spec.profile", "give exactly one of inline"),
     (pool_data(cache={}), "spec.cache", "give exactly one of emptyDir, pvc, hostPath"),
     (workflow_data("hexflow-w"), "metadata.name", "must not begin with 'hexflow-'"),
     (workflow_data(pools={}), "spec.pools", "give exactly one of names, selector"),
-    (workflow_data(databases=[SHOP, SHOP]), "spec.databases[1].name", "two databases have one name"),
+    (
+        workflow_data(databases=[SHOP, SHOP]),
+        "spec.databases[1].name",
+        "each of the databases needs a name of its own",
+    ),
     (
         workflow_data(slo={"classes": [{"name": "gold", "deadlineSeconds": n} for n in (1, 2)]}),
         "spec.slo.classes[1].name",
-        "two classes have one name",
+        "each of the classes needs a name of its own",
     ),
     (
         workflow_data(tenants=[{"name": "a", "apiKeySecretRef": {"name": "k", "key": k}} for k in "xy"]),
         "spec.tenants[1].name",
-        "two tenants have one name",
+        "each of the tenants needs a name of its own",
     ),
     (
         workflow_data(stages=[CANDIDATES, CANDIDATES]),
         "spec.stages[1].name",
-        "two stages have one name",
+        "each of the stages needs a name of its own",
     ),
     (
         workflow_data(tenants=[{"name": "a", "sloClass": "gold"}]),
@@ -111,7 +115,7 @@ def test_every_rule_is_broken_by_some_example() -> None:
 
 
 def test_all_broken_rules_are_told_at_once() -> None:
-    with pytest.raises(ValidationError, match=r"put them in order.*|two databases.*") as error:
+    with pytest.raises(ValidationError, match=r"put them in order.*|each of the databases.*") as error:
         a_workflow(databases=[SHOP, SHOP], scheduling={"alpha": {"seed": 0.1, "min": 0.2, "max": 0.3}})
     assert len(error.value.errors()[0]["ctx"]["violations"]) == 2
 
