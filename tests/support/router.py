@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,8 @@ def a_laptop(folder: Path, *entries: Mapping[str, Any], **workflow: Any) -> Lapt
     laptop.resources.mkdir(parents=True)
     make_database(laptop.resources / "shop.sqlite")
     laptop.write_pools(
-        pool_data("a100", emulated=True), pool_data("l40s", gpuType="L40S", tensorParallelSize=4, emulated=True)
+        pool_data("a100", emulated=True),
+        pool_data("l40s", gpuType="L40S", tensorParallelSize=4, emulated=True),
     )
     laptop.write_workflow(**workflow)
     write_yaml(laptop.resources / "secret.yaml", secret_data("shop", dsn="sqlite:///shop.sqlite"))
@@ -191,18 +192,13 @@ async def serving(app: Any) -> AsyncIterator[str]:
         await task
 
 
-@dataclass(slots=True, kw_only=True)
-class Fleet:
-    """Hold the emulated instances of a test, by id: pool and URL."""
-
-    instances: dict[str, tuple[str, str]] = field(default_factory=dict)
-
-
 def emulator_options(laptop: Laptop, *arguments: str, time_scale: float = 50) -> EmulatorOptions:
     """Return options of an emulated instance that speaks from the laptop's book."""
     return parse(
-        ["serve", MODEL, "--book", str(laptop.book), "--time-scale", str(time_scale)]
-        + ["--scheduling-policy", "priority", *arguments],
+        [
+            *f"serve {MODEL} --time-scale {time_scale} --scheduling-policy priority".split(),
+            *("--book", str(laptop.book), *arguments),
+        ],
         environment={},
     )
 
@@ -215,6 +211,25 @@ class RunningRouter:
     url: str
     client: httpx.AsyncClient
     admin: httpx.AsyncClient
+    engines: Mapping[str, str]
+    """URL of each emulated instance."""
+
+    async def fault(self, *faults: str, instance: str | None = None) -> None:
+        """Make something go wrong at an instance, or at all."""
+        for name, url in self.engines.items():
+            if instance in (None, name):
+                response = await self.client.post(f"{url}/emulator/faults", json={"faults": list(faults)})
+                assert response.status_code < 300, response.text
+
+    async def busy(self) -> int:
+        """Return how many calls the engines say they hold."""
+        pages = [(await self.client.get(f"{url}/metrics")).text for url in self.engines.values()]
+        lines = [line for page in pages for line in page.splitlines()]
+        return sum(
+            int(float(line.rpartition(" ")[2]))
+            for line in lines
+            if line.startswith(("vllm:num_requests_running{", "vllm:num_requests_waiting{"))
+        )
 
     async def ask(
         self,
@@ -257,17 +272,17 @@ async def a_router(
     """
     scale = settings.get("time_scale", 50)
     async with contextlib.AsyncExitStack() as stack:
-        listed = {}
+        engines = {}
         for number, pool in enumerate(instances):
             app = emulator_app(emulator_options(laptop, *arguments, time_scale=scale))
-            listed[f"{pool}-{number}"] = (pool, await stack.enter_async_context(serving(app)))
-        laptop.list_instances(listed)
+            engines[f"{pool}-{number}"] = await stack.enter_async_context(serving(app))
+        laptop.list_instances({name: (name.rpartition("-")[0], url) for name, url in engines.items()})
         router = await stack.enter_async_context(running_router(laptop.settings(**settings)))
         url = await stack.enter_async_context(serving(router.app))
         admin_url = await stack.enter_async_context(serving(router.admin_app))
         client = await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=30))
         admin = await stack.enter_async_context(httpx.AsyncClient(base_url=admin_url, timeout=30))
-        running = RunningRouter(router=router, url=url, client=client, admin=admin)
+        running = RunningRouter(router=router, url=url, client=client, admin=admin, engines=engines)
         if instances:
             await running.until_ready()
         yield running
@@ -375,7 +390,9 @@ def a_process(*arguments: str, environment: Mapping[str, str] | None = None) -> 
 
 
 @contextmanager
-def an_emulator_process(laptop: Laptop, *arguments: str, time_scale: float = 50) -> Iterator[tuple[Process, str]]:
+def an_emulator_process(
+    laptop: Laptop, *arguments: str, time_scale: float = 50
+) -> Iterator[tuple[Process, str]]:
     """Run an emulated instance as a process; yield it and its URL."""
     with a_process(
         "-m", "hexflow_emulator", "serve", MODEL, "--host", "127.0.0.1", "--port", "0",
@@ -385,7 +402,9 @@ def an_emulator_process(laptop: Laptop, *arguments: str, time_scale: float = 50)
 
 
 @contextmanager
-def a_router_process(laptop: Laptop, *arguments: str, time_scale: float = 50) -> Iterator[tuple[Process, str, str]]:
+def a_router_process(
+    laptop: Laptop, *arguments: str, time_scale: float = 50
+) -> Iterator[tuple[Process, str, str]]:
     """Run a router as a process; yield it and the URLs of its two ports."""
     with a_process(
         "-m", "hexflow_router", "--config", str(laptop.resources), "--instances", str(laptop.instances),

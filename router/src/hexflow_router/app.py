@@ -31,8 +31,6 @@ from hexflow_router.settings import Settings
 SSE_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 """Ask caches and proxies to pass each event on at once."""
 QUERY_HEADER = "x-hexflow-query"
-TENANT_HEADER = "x-hexflow-tenant"
-"""Names a tenant that has no key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,7 +275,6 @@ def _admit(doors: Doors, request: Request, workflow: str) -> Tenant:
     return doors.watch.current.doorkeeper.admit(
         authorization=request.headers.get("authorization"),
         workflow=workflow,
-        claimed=request.headers.get(TENANT_HEADER),
     )
 
 

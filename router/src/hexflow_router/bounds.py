@@ -4,6 +4,8 @@ httptools takes a header of any size, so the server's protocol counts the bytes 
 are kept; the body is bounded where it is read.
 """
 
+import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -19,6 +21,10 @@ LARGEST_HEADER = 64 << 10
 """Bytes of request line and header fields together."""
 LARGEST_BODY = 4 << 20
 """Bytes of a body."""
+LARGEST_REFUSED_BODY = 64 << 20
+"""Bytes of a body that is too large that are still received, so that its sender gets to read why."""
+REFUSED_SECONDS = 10.0
+"""Real seconds that its sender has for that."""
 
 
 class ClientGone(Exception):  # noqa: N818 - what happened
@@ -94,6 +100,7 @@ async def read_body(scope: "Scope", receive: "Receive", *, limit: int = LARGEST_
     """Return a request's whole body. Raises ApiError (413) past ``limit`` bytes, ClientGone if the client left."""
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value) > limit:
+            await _pass_over(receive)
             raise body_too_large(limit)
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body"):
@@ -105,11 +112,24 @@ async def read_body(scope: "Scope", receive: "Receive", *, limit: int = LARGEST_
     while message["type"] == "http.request":
         pieces += message.get("body", b"")
         if len(pieces) > limit:
+            await _pass_over(receive)
             raise body_too_large(limit)
         if not message.get("more_body"):
             return bytes(pieces)
         message = await receive()
     raise ClientGone
+
+
+async def _pass_over(receive: "Receive") -> None:
+    """Read on without keeping anything: a client that is still sending would get a reset and not the refusal."""
+    left = LARGEST_REFUSED_BODY
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(REFUSED_SECONDS):
+            while left > 0:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body"):
+                    return
+                left -= len(message.get("body", b""))
 
 
 class BoundedRequests:

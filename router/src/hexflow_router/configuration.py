@@ -218,7 +218,7 @@ class ConfigurationWatch:
     async def load(self) -> None:
         """Read for the first time. Raises ResourceError."""
         self._signature = await asyncio.to_thread(self._look)
-        self._apply(await asyncio.to_thread(read_configuration, self._paths, self._secrets_dir))
+        self.apply(await asyncio.to_thread(read_configuration, self._paths, self._secrets_dir))
 
     async def reload(self) -> None:
         """Read anew if a file has changed; what cannot be read is reported and changes nothing."""
@@ -235,7 +235,7 @@ class ConfigurationWatch:
             return
         self.error = None
         self.reloads += 1
-        self._apply(configuration)
+        self.apply(configuration)
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -267,7 +267,8 @@ class ConfigurationWatch:
                     seen.append((str(file), found.st_mtime_ns, found.st_size, found.st_ino))
         return tuple(seen)
 
-    def _apply(self, configuration: Configuration) -> None:
+    def apply(self, configuration: Configuration) -> None:
+        """Put a configuration in force and tell whoever subscribed."""
         self.current = configuration
         for problem in configuration.problems:
             _log.warning("%s", problem)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
-from hexflow_router.answer import Status
+from hexflow_router.answer import CandidateReport, Status
 from hexflow_router.configuration import StageSetup
 from hexflow_router.databases import Databases
 from hexflow_router.metrics import Metrics
@@ -30,7 +30,7 @@ from hexflow_sql.question import Question as SqlQuestion
 from hexflow_sql.result import Result
 from hexflow_sql.schema import Schema
 from hexflow_sql.stage import Event, StageSettings, build_stage
-from hexflow_sql.stage.events import PartSkipped, StatementTried
+from hexflow_sql.stage.events import CandidateExtracted, PartSkipped, StatementTried
 from hexflow_sql.values import ValueIndex
 
 StageSeconds = Callable[[str, str, str, frozenset[str] | None], float]
@@ -215,6 +215,14 @@ class Pipeline:
                 state.statements += 1
                 state.statement_seconds += data["seconds"]
                 self.metrics.count("hexflow_statements_total", query.workflow.name, _result(event))
+        if isinstance(event, CandidateExtracted):
+            query.tried[event.candidate] = CandidateReport(
+                sql=event.sql, error=event.problem, rounds=event.round
+            )
+        elif isinstance(event, StatementTried):
+            query.tried[event.candidate] = CandidateReport(
+                sql=event.sql, error=event.error, rounds=event.round
+            )
         elif isinstance(event, PartSkipped):
             state.skipped.append(f"{event.what}: {event.why}")
         query.events.publish(_dotted(type(event).__name__), data)

@@ -76,6 +76,8 @@ class Query:
     stages: list[StageState] = field(default_factory=list)
     draft: Draft | None = None
     chosen: Candidate | None = None
+    tried: dict[int, CandidateReport] = field(default_factory=dict)
+    """What was seen of each candidate while it was made; counts where no stage got to hand it on."""
     events: EventStream = field(default_factory=EventStream)
     ending: Ending | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -133,7 +135,7 @@ class Query:
             columns=result.columns if result else None,
             rows=tuple(tuple(row) for row in json_rows(result)[: self.max_rows]) if result else None,
             truncated=bool(result and (result.truncated or len(result.rows) > self.max_rows)),
-            candidates=_candidates(self.draft, self.chosen),
+            candidates=self._candidates(),
             stages=reports,
             tokens=Tokens(
                 prompt=sum(call.prompt_tokens or 0 for call in calls if call.status == "Done"),
@@ -148,6 +150,20 @@ class Query:
             policy=self.policy,
             created_at=utc(self.created_wall),
             error=_error(ending),
+        )
+
+    def _candidates(self) -> tuple[CandidateReport, ...]:
+        if self.draft is None or self.chosen is None:
+            return tuple(self.tried[index] for index in sorted(self.tried))
+        return tuple(
+            CandidateReport(
+                sql=candidate.sql,
+                votes=candidate.votes,
+                error=candidate.error,
+                rounds=candidate.rounds,
+                chosen=candidate is self.chosen,
+            )
+            for candidate in self.draft.candidates
         )
 
     def _skipped(self) -> tuple[str, ...]:
@@ -194,21 +210,6 @@ def call_report(record: CallRecord) -> CallReport:
         sibling=call.sibling,
         status=record.status,
         reason=record.reason,
-    )
-
-
-def _candidates(draft: Draft | None, chosen: Candidate | None) -> tuple[CandidateReport, ...]:
-    if draft is None:
-        return ()
-    return tuple(
-        CandidateReport(
-            sql=candidate.sql,
-            votes=candidate.votes,
-            error=candidate.error,
-            rounds=candidate.rounds,
-            chosen=candidate is chosen,
-        )
-        for candidate in draft.candidates
     )
 
 
