@@ -15,7 +15,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 
 from .document import Document, Place, field_path, read_documents
-from .explain import did_you_mean, explain, place_of
+from .explain import did_you_mean, explain, place_of, shown
 from .gpupool import GPUPool
 from .meta import API_GROUP, API_VERSION, ObjectMeta, PlainObjectMeta
 from .problem import Problem, ResourceError
@@ -164,17 +164,19 @@ class _Loader:
             self._resource(data, origin)
 
     def _is_ours(self, version: Any, kind: Any, origin: _Origin) -> bool:
-        group = str(version).partition("/")[0]
-        if kind is None or version is None:
-            missing = "kind" if kind is None else "apiVersion"
-            hint = f": write {API_VERSION}" if kind in _KINDS else ""
-            self._say(origin, "", (), f"'{missing}' is missing{hint}")
-            return False
+        for name, value in (("apiVersion", version), ("kind", kind)):
+            if value is None:
+                hint = f": write {API_VERSION}" if name == "apiVersion" and kind in list(_KINDS) else ""
+                self._say(origin, "", (), f"'{name}' is missing{hint}")
+                return False
+            if not isinstance(value, str):
+                self._say(origin, "", (name,), f"must be text, not {shown(value)}")
+                return False
         if version == API_VERSION and kind in _KINDS:
             return True
         if kind in _KINDS:
             self._say(origin, str(kind), ("apiVersion",), f"must be {API_VERSION}, not '{version}'")
-        elif group == API_GROUP:
+        elif str(version).startswith(f"{API_GROUP}/"):
             hint = did_you_mean(str(kind), list(_KINDS))
             self._say(origin, "", ("kind",), f"must be GPUPool or TextToSQLWorkflow, not '{kind}'{hint}")
         else:
