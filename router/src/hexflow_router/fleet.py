@@ -8,7 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hexflow_api import GPUPool, ResourceError, SecretKeyRef, SecretMissing, profile_of, read_secret
+from hexflow_api import (
+    GPUPool,
+    ResourceError,
+    Resources,
+    SecretKeyRef,
+    SecretMissing,
+    profile_of,
+    read_secret,
+)
 from hexflow_router.upstream import Address
 from hexflow_scheduler import Instance, InstanceState, Profile
 
@@ -65,15 +73,20 @@ class Fleet:
     problems: tuple[str, ...] = ()
 
 
-def fleet_of(pools: Iterable[GPUPool], secrets_dir: Path | None) -> Fleet:
-    """Return the fleet that resources make. A pool or an endpoint that cannot be used is a problem, not an error."""
+def fleet_of(
+    pools: Iterable[GPUPool], secrets_dir: Path | None, *, resources: Resources | None = None
+) -> Fleet:
+    """Return the fleet that resources make. A pool or an endpoint that cannot be used is a problem, not an error.
+
+    ``resources`` holds the ConfigMaps that a pool's profile may name.
+    """
     fleets: list[PoolFleet] = []
     trust: dict[str, ssl.SSLContext] = {}
     problems: list[str] = []
     for pool in pools:
         spec = pool.spec
         try:
-            profile = profile_of(pool)
+            profile = profile_of(pool, resources)
         except ResourceError as problem:
             problems.append(str(problem))
             continue
