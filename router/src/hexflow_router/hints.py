@@ -14,7 +14,7 @@ from hexflow_router.errors import ApiError
 
 __all__ = ["Hints", "read_hints", "split_alias"]
 
-_NAME = re.compile(r"[\w.:/@+-]{1,128}")
+_NAME = re.compile(r"[\w.:/@+-]{1,128}", re.ASCII)
 _YES = frozenset({"1", "true", "yes"})
 
 

@@ -16,7 +16,7 @@ from hexflow_scheduler import Usage
 __all__ = ["StreamWatch", "UsageFields", "error_event"]
 
 _SEPARATOR = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-_LARGEST_EVENT = 16 << 20
+_LARGEST_EVENT = 8 << 20
 
 
 class _Details(msgspec.Struct):
@@ -106,7 +106,7 @@ class StreamWatch:
         """Take bytes from the engine and return those of whole and sound events."""
         data = self._rest + chunk if self._rest else chunk
         start = 0
-        for separator in _SEPARATOR.finditer(data):
+        for separator in _SEPARATOR.finditer(data, max(0, len(self._rest) - 3)):
             self._judge(data[start : separator.start()])
             if self.failure:
                 self._rest = b""
