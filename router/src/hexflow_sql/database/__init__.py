@@ -3,7 +3,7 @@
 A driver owns the engine layer and the resource layer of safety; the parser layer is ``guard.py``.
 """
 
-from .opening import open_database
-from .protocol import Database
+from hexflow_sql.database.opening import open_database
+from hexflow_sql.database.protocol import Database
 
 __all__ = ["Database", "open_database"]

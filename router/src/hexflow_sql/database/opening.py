@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from hexflow_sql.database.protocol import Database
+from hexflow_sql.database.sqlite import SqliteDatabase
 from hexflow_sql.errors import DatabaseUnavailable
 from hexflow_sql.limits import Layers
-
-from .protocol import Database
-from .sqlite import SqliteDatabase
 
 ALL_LAYERS = Layers()
 

@@ -8,19 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hexflow_sql.database.watch import Watch
 from hexflow_sql.denied import TABLE_FUNCTIONS, denied
 from hexflow_sql.schema import quoted
 
-PROGRESS_STEPS = 1_000
-"""Steps of SQLite's machine between two looks at the clock: well under a millisecond."""
-
-PREPARATION_STEPS = 20_000
-"""Most authorizer questions while one statement is prepared; bombs of doubling names ask millions."""
-
-CELL_BYTES = 1_000_000
+CELL_BYTES = 262_144
 """Longest text or blob SQLite may build or read, so that no single step takes long or much memory."""
 
-HEAP_BYTES = 512 * 1024 * 1024
+HEAP_BYTES = 256 * 1024 * 1024
 """Most memory SQLite may hold in this process, all connections together. SQLite lets nobody raise it later."""
 
 _LIMITS = {
@@ -29,10 +24,10 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_COLUMN: 500,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
-    sqlite3.SQLITE_LIMIT_VDBE_OP: 100_000,
+    sqlite3.SQLITE_LIMIT_VDBE_OP: 20_000,
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 32,
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
-    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 128,
     sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 16,
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
@@ -41,34 +36,6 @@ _LIMITS = {
 _READ = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
 
 Authorizer = Callable[[int, str | None, str | None, str | None, str | None], int]
-
-
-class Watch:
-    """Know when a statement must stop: past its time, or told so. Asked from the driver's thread."""
-
-    def __init__(self, *, clock: Callable[[], float], seconds: float) -> None:
-        self._clock = clock
-        self._deadline = clock() + seconds
-        self._stopped = False
-        self._questions = 0
-
-    def stop(self) -> None:
-        """Make the statement stop at its next step."""
-        self._stopped = True
-
-    @property
-    def over(self) -> bool:
-        """Whether the time is up."""
-        return self._clock() >= self._deadline
-
-    def expired(self) -> int:
-        """Answer SQLite's progress handler: non-zero interrupts the statement."""
-        return int(self._stopped or self.over)
-
-    def prepares(self) -> bool:
-        """Count a question of the authorizer; False when preparation takes too long or too many."""
-        self._questions += 1
-        return self._questions <= PREPARATION_STEPS and not self._stopped and not self.over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +58,10 @@ class PlainConnection(sqlite3.Connection):
         self.text_factory = lambda raw: raw.decode(errors="replace")
         self.execute("PRAGMA temp_store=MEMORY")
 
-    def create_function(self, *_args: object, **_options: object) -> None:
-        """Take no function from SQLAlchemy: its REGEXP is Python's and cannot be interrupted."""
+    def create_function(self, name: str, *arguments: Any, **options: Any) -> None:
+        """Take no REGEXP and FLOOR from SQLAlchemy: they are Python's, and cannot be interrupted."""
+        if name not in {"regexp", "floor"}:
+            super().create_function(name, *arguments, **options)
 
 
 class LimitedConnection(PlainConnection):

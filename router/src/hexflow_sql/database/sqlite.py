@@ -7,12 +7,13 @@ fetched. Everything blocking runs in aiosqlite's threads.
 """
 
 import asyncio
+import math
 import sqlite3
 import stat
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -25,16 +26,17 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
+from hexflow_sql.database.fetch import Meter, fetch
+from hexflow_sql.database.heavy import bounded, mentioned
+from hexflow_sql.database.seal import LimitedConnection, Names, PlainConnection, authorizer, births
+from hexflow_sql.database.sqlite_schema import Catalogue, read_schema, read_values
+from hexflow_sql.database.watch import GRACE_SECONDS, PROGRESS_STEPS, Watch, Watchdog
 from hexflow_sql.errors import DatabaseUnavailable, SqlError, StatementFailed
 from hexflow_sql.guard import check
 from hexflow_sql.limits import Layers, Limits
 from hexflow_sql.result import Result
 from hexflow_sql.schema import Schema
 from hexflow_sql.values import ValueIndex
-
-from .fetch import Meter, fetch
-from .seal import PROGRESS_STEPS, LimitedConnection, Names, PlainConnection, Watch, authorizer, births
-from .sqlite_schema import Catalogue, read_schema, read_values
 
 SCHEMA_SECONDS = 30.0
 """Longest reading of the schema with its sample values."""
@@ -81,7 +83,7 @@ class SqliteDatabase:
         self._values: tuple[_Stamp, float, ValueIndex] | None = None
         self._reading = asyncio.Lock()
         self._turns = asyncio.Semaphore(CONNECTIONS)
-        self._watches: set[Watch] = set()
+        self._tasks: set[asyncio.Task[Result]] = set()
         self._closed = False
         url = URL.create(
             "sqlite+aiosqlite", database=f"file:{quote(str(path))}", query={"mode": "ro", "uri": "true"}
@@ -125,28 +127,54 @@ class SqliteDatabase:
         """Run one statement (see ``Database.execute``)."""
         catalogue = await self._catalogue()
         text = check(sql, dialect=self.dialect, schema=catalogue.schema).text if self._layers.parser else sql
-        async with self._turns:
-            started = self._clock()
-            watch = Watch(clock=self._clock, seconds=limits.seconds)
-            meter = Meter(limits) if self._layers.resources else None
-            async with self._connection(watch) as (connection, driver):
-                await self._seal(driver, text, catalogue.names, watch, meter)
-                try:
-                    result = await connection.run_sync(lambda sync: _run(sync, text, meter, limits))
-                except (DBAPIError, MemoryError, sqlite3.Error, OverflowError) as error:
-                    raise self._failure(error, watch, limits) from None
-                except BaseException:
-                    watch.stop()
-                    await driver.interrupt()
-                    raise
-        return replace(result, seconds=self._clock() - started)
+        stuck: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task = asyncio.ensure_future(self._run(text, catalogue.names, limits, stuck))
+        self._tasks.add(task)
+        either: set[asyncio.Future[Any]] = {task, stuck}
+        task.add_done_callback(self._tasks.discard)
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            raise
+        if not task.done():  # its thread ends on its own, and keeps its turn until then
+            task.cancel()
+            raise _timed_out(limits)
+        return task.result()
 
     async def close(self) -> None:
         """Stop what runs (see ``Database.close``)."""
         self._closed = True
-        for watch in self._watches:
-            watch.stop()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE_SECONDS)
         await self._engine.dispose()
+
+    async def _run(self, text: str, names: Names, limits: Limits, stuck: "asyncio.Future[None]") -> Result:
+        loop = asyncio.get_running_loop()
+        meter = Meter(limits) if self._layers.resources else None
+        async with self._turns:
+            started = self._clock()
+            watch = Watch(clock=self._clock, seconds=limits.seconds if meter else math.inf)
+            async with self._connection() as (connection, driver):
+                await self._seal(driver, text, names, watch, meter)
+                raw = driver._conn
+                with Watchdog(
+                    watch,
+                    interrupt=raw.interrupt,
+                    stuck=lambda: _resolve(loop, stuck),
+                ):
+                    try:
+                        result = await connection.run_sync(lambda sync: _fetched(sync, text, meter, limits))
+                    except _FAILURES as error:
+                        raise self._failure(error, watch, limits) from None
+                    except asyncio.CancelledError:
+                        watch.stop()
+                        raw.interrupt()
+                        raise
+        return replace(result, seconds=self._clock() - started)
 
     async def _catalogue(self) -> Catalogue:
         async with self._reading:
@@ -170,7 +198,7 @@ class SqliteDatabase:
 
     async def _read(self, work: Callable[[Connection], _T]) -> _T:
         watch = Watch(clock=self._clock, seconds=SCHEMA_SECONDS)
-        async with self._connection(watch) as (connection, driver):
+        async with self._connection() as (connection, driver):
             await driver.set_progress_handler(watch.expired, PROGRESS_STEPS)
             try:
                 return await connection.run_sync(work)
@@ -184,6 +212,9 @@ class SqliteDatabase:
         if meter is not None:
             driver.row_factory = meter  # type: ignore[assignment] # any callable will do
             await driver.set_progress_handler(watch.expired, PROGRESS_STEPS)
+            for heavy in mentioned(text):
+                function = bounded(heavy, expired=watch.expired)
+                await driver.create_function(heavy.name, heavy.arguments, function, deterministic=True)
         if self._layers.engine:
             folded = text.casefold()
             for source in births(names):
@@ -195,26 +226,26 @@ class SqliteDatabase:
             )
 
     @asynccontextmanager
-    async def _connection(self, watch: Watch) -> AsyncIterator[tuple[AsyncConnection, aiosqlite.Connection]]:
+    async def _connection(self) -> AsyncIterator[tuple[AsyncConnection, aiosqlite.Connection]]:
         if self._closed:
             raise DatabaseUnavailable("Closed", f"Database {self.name!r} is closed.")
         self._stamp()
-        self._watches.add(watch)
         try:
             async with self._engine.connect() as connection:
                 driver = (await connection.get_raw_connection()).driver_connection
                 yield connection, cast("aiosqlite.Connection", driver)
         except DBAPIError as error:
             raise self._unavailable(str(error.orig)) from None
-        finally:
-            watch.stop()
-            self._watches.discard(watch)
 
     def _failure(self, error: Exception, watch: Watch, limits: Limits) -> SqlError:
         text = str(error.orig) if isinstance(error, DBAPIError) else str(error)
         if watch.over:
+            return _timed_out(limits)
+        if watch.overasked:
+            return StatementFailed("TooLarge", "The statement is too large once its WITH names are replaced.")
+        if "user-defined function" in text:
             return StatementFailed(
-                "TimedOut", f"The statement ran longer than {limits.seconds:.3g} s and was stopped."
+                "TooLarge", "A function gets texts, or a width, that are too large for it."
             )
         if isinstance(error, MemoryError) or "out of memory" in text:
             return StatementFailed(
@@ -258,13 +289,33 @@ class SqliteDatabase:
         return _Stamp(modified=max(status.st_mtime_ns, written), size=status.st_size, inode=status.st_ino)
 
 
-def _run(connection: Connection, text: str, meter: Meter | None, limits: Limits) -> Result:
+def _fetched(connection: Connection, text: str, meter: Meter | None, limits: Limits) -> Result:
     options = {"no_parameters": True, "stream_results": True}
     with connection.exec_driver_sql(text, execution_options=options) as cursor:
         if not cursor.returns_rows:
             raise StatementFailed("NoRows", "The statement returns no rows.")
         return fetch(cursor, meter, most_columns=limits.columns if meter else sys.maxsize)
 
+
+def _timed_out(limits: Limits) -> StatementFailed:
+    return StatementFailed(
+        "TimedOut", f"The statement ran longer than {limits.seconds:.3g} s and was stopped."
+    )
+
+
+def _resolve(loop: asyncio.AbstractEventLoop, future: "asyncio.Future[None]") -> None:
+    """Resolve a future from another thread, if anybody still waits for it."""
+
+    def resolve() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    with suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(resolve)
+
+
+_FAILURES = (DBAPIError, MemoryError, sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError)
+"""What executing raises on a statement's account."""
 
 _REASONS = {
     "no such column": "NoSuchColumn",
@@ -282,6 +333,7 @@ _REASONS = {
     "too long": "TooLarge",
     "too many": "TooLarge",
     "too complex": "TooLarge",
+    "stack overflow": "TooLarge",
     "interrupted": "Interrupted",
 }
 """What SQLite says, and the word for it."""

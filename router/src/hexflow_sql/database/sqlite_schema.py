@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from hexflow_sql.database.seal import Names
 from hexflow_sql.schema import Column, ForeignKey, Schema, Table, literal, quoted
 from hexflow_sql.values import MAX_VALUE_CHARACTERS, ValueIndex, ValueMatch
-
-from .seal import Names
 
 SAMPLED_ROWS = 5_000
 """Rows of a table among which its frequent values are counted."""
