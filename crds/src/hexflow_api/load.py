@@ -115,8 +115,6 @@ class _Loader:
     secrets: list[Secret] = field(default_factory=list)
     config_maps: list[ConfigMap] = field(default_factory=list)
     origins: dict[_Key, _Origin] = field(default_factory=dict)
-    refused: bool = False
-    """Whether an object of ours was there that could not be used."""
 
     def read(self, file: Path) -> None:
         self.sources.append(file)
@@ -250,7 +248,6 @@ class _Loader:
             self.config_maps.append(ConfigMap(name=metadata.name, namespace=metadata.namespace, data=values))
 
     def _say(self, origin: _Origin, object: str, place: Place, message: str) -> None:
-        self.refused = True
         self.problems.append(origin.problem(object=object, place=place, message=message))
 
     def finish(self, *, secrets_elsewhere: bool) -> Resources:

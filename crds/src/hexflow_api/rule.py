@@ -269,6 +269,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         kind="GPUPool",
         path="spec",
+        # the API server sees each url as it is written; here a trailing slash or /v1 makes no difference
         cel="!has(self.endpoints) || self.endpoints.all(a, self.endpoints.exists_one(b, b.url == a.url))",
         message="each url may be listed once; take the second one out",
         faults=lambda spec: (f"endpoints{place}" for place in _repeated(spec.endpoints or (), key="url")),

@@ -91,23 +91,24 @@ def read_secret(directory: str | os.PathLike[str], ref: SecretKeyRef) -> str:
 
 
 def write_secrets(resources: "Resources", directory: str | os.PathLike[str]) -> None:
-    """Lay out the Secrets of ``resources`` below ``directory``, for the owner's eyes only.
+    """Lay out the Secrets of the resources' namespace below ``directory``, for the owner's eyes only.
 
     A SQLite address with a relative path is written absolute, for it is meant relative to the folder of the
     file that holds the Secret, which the reader does not know.
     """
     top = Path(directory)
     _private_folder(top)
+    namespace = resources.namespace
     addresses = {
-        (workflow.metadata.namespace, database.dsn_secret_ref.name, database.dsn_secret_ref.key)
+        (database.dsn_secret_ref.name, database.dsn_secret_ref.key)
         for workflow in resources.workflows
         for database in workflow.spec.databases
     }
-    for secret in resources.secrets:
+    for secret in (each for each in resources.secrets if each.namespace == namespace):
         folder = top / secret.name
         _private_folder(folder)
         for key, value in secret.data.items():
-            is_address = (secret.namespace, secret.name, key) in addresses
+            is_address = (secret.name, key) in addresses
             _private_file(folder / key, absolute_dsn(value, folder=secret.folder) if is_address else value)
 
 

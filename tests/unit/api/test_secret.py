@@ -34,6 +34,13 @@ def test_writing_again_replaces_and_leaves_nothing_beside(tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "keys").iterdir()] == ["a"]
 
 
+def test_secrets_of_another_namespace_stay_out(tmp_path: Path) -> None:
+    write_secrets(
+        resources_of(a_pool(), a_secret("keys", a="one"), a_secret("keys", namespace="b", a="two")), tmp_path
+    )
+    assert read_secret(tmp_path, ref("keys", "a")) == "one"
+
+
 def test_a_databases_relative_path_starts_at_the_folder_of_its_file(tmp_path: Path) -> None:
     secret = Secret(name="shop", data={"dsn": "sqlite:///db/shop.sqlite"}, folder=tmp_path)
     write_secrets(resources_of(a_pool(), a_workflow(), secret), tmp_path / "s")
