@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from hexflow_api import laptop_warnings, load_resources, load_text, profile_of
+from hexflow_api import laptop_warnings, load_resources, profile_of
 from support.resources import a_pool, a_workflow, resources_of
 
 LAPTOP = Path(__file__).parents[3] / "examples" / "laptop"
@@ -60,10 +60,13 @@ def test_the_examples_fleet_is_unequal() -> None:
     )
 
 
-def test_the_endpoints_example_takes_the_place_of_a_pool() -> None:
-    (pool,) = load_text((LAPTOP / "endpoints.yaml.example").read_text()).pools
-    assert pool.spec.source == "Endpoints"
-    assert pool.name in [each.name for each in load_resources(LAPTOP).pools]
+def test_the_endpoints_example_takes_the_place_of_the_pools(tmp_path: Path) -> None:
+    for file in LAPTOP.glob("*.yaml"):
+        (tmp_path / file.name).write_text(file.read_text())
+    (tmp_path / "pools.yaml").write_text((LAPTOP / "endpoints.yaml.example").read_text())
+    resources = load_resources(tmp_path)
+    assert [pool.spec.source for pool in resources.pools_of(resources.workflows[0])] == ["Endpoints"]
+    assert laptop_warnings(resources) == []
 
 
 def test_one_line_turns_an_emulated_pool_into_a_real_server(tmp_path: Path) -> None:
