@@ -12,7 +12,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 version=0.32.0
 torch=2.13.0
-key=$(cat "$here/install.sh" "$here/constraints.txt" "$here/cuda_stand_ins.py" "$here/distribution.py" | sha256sum | cut -c1-12)
+key=$(cat "$here/install.sh" "$here/constraints.txt" "$here/cuda_stand_ins.py" "$here/distribution.py" "$here/tiny_model.py" | sha256sum | cut -c1-12)
 venv=${HEXFLOW_VLLM_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/hexflow/vllm-$key}
 [ "${1:-}" = --where ] && { echo "$venv"; exit 0; }
 
@@ -71,5 +71,6 @@ from vllm.platforms import current_platform
 print("vllm", vllm.__version__, "torch", torch.__version__, "platform", current_platform.device_type)
 assert current_platform.device_type == "cpu", "vLLM does not take the CPU for its platform"
 PYTHON
+"$venv/bin/python" "$here/tiny_model.py" "$venv/tiny-model"
 echo "$version" > "$venv/.installed"
 echo "$venv"

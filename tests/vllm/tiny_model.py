@@ -25,7 +25,7 @@ CHAT_TEMPLATE = (
 
 def write_tokenizer(folder: Path) -> dict[str, int]:
     """Write a byte-level tokenizer and return the ids of its special tokens."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers  # type: ignore[import-not-found]
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(alphabet)}, merges=[]))
@@ -78,8 +78,8 @@ def write_configuration(folder: Path, ids: dict[str, int]) -> None:
 
 def write_weights(folder: Path, *, seed: int) -> None:
     """Write seeded random weights."""
-    import torch
-    from safetensors.torch import save_file
+    import torch  # type: ignore[import-not-found]
+    from safetensors.torch import save_file  # type: ignore[import-not-found]
 
     generator = torch.Generator().manual_seed(seed)
     kv = KV_HEADS * HIDDEN // HEADS

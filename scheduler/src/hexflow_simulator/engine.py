@@ -214,17 +214,14 @@ class Engine:
             raise RequestTooLargeError(
                 f"{total} tokens do not fit a KV cache of {self.profile.kv_tokens} tokens, even alone"
             )
-        self._run_until(now)
+        self._run_until(now, planning=False)
         self._sequence += 1
         priority = request.priority if self.options.order is EngineOrder.PRIORITY else 0
         run = _Run(request=request, sequence=self._sequence, submitted=now, key=(priority, self._sequence))
         self._runs[request.request_id] = run
         ready = max(now + self.options.overhead_seconds, self._clock)
         heapq.heappush(self._incoming, (ready, run.sequence, run))
-        if self._segment is None:
-            self._run_until(now)
-        else:
-            self._shorten(ready)
+        self._shorten(ready)
 
     def cancel(self, now: float, request_id: str) -> bool:
         """Withdraw a request and free what it holds at once; the step in progress keeps its end.
@@ -245,7 +242,6 @@ class Engine:
             self._free(run)
         elif run.target:
             self._waiting_count -= 1
-        self._run_until(now)
         return True
 
     def advance(self, now: float) -> list[Finished]:
@@ -260,7 +256,9 @@ class Engine:
             return self._clock
         if self._segment is not None:
             return self._segment.end
-        return self._incoming[0][0] if self._incoming else None
+        if self._busy():
+            return self._clock
+        return max(self._clock, self._incoming[0][0]) if self._incoming else None
 
     def next_step(self, now: float) -> float | None:
         """Return when the next step is complete, so when decoding calls get their next token."""
@@ -300,26 +298,35 @@ class Engine:
 
     # How time passes
 
-    def _run_until(self, now: float) -> None:
+    def _run_until(self, now: float, *, planning: bool = True) -> None:
+        """Let time pass. Without ``planning`` no step begins at ``now`` itself: more may be handed in then."""
         while True:
             if self._segment is None:
-                self._plan(now)
+                if planning or self._clock < now:
+                    self._plan(now, at_now=planning)
                 if self._segment is None:
                     return
             if self._segment.end > now:
+                self._let_in(now)
                 return
             self._complete(self._segment)
 
-    def _plan(self, now: float) -> None:
+    def _busy(self) -> bool:
+        return bool(self._decoding or self._prefilling or self._waiting_count)
+
+    def _plan(self, now: float, *, at_now: bool) -> None:
         """Begin the next steps, at the last boundary or when something comes in, not after ``now``."""
-        if not self._decoding and not self._prefilling and not self._waiting_count:
+        if not self._busy():
             self._waiting.clear()
             while self._incoming and self._incoming[0][2].gone:
                 heapq.heappop(self._incoming)
-            if not self._incoming or self._incoming[0][0] > now:
+            if not self._incoming:
                 return
-            self._clock = max(self._clock, self._incoming[0][0])
-        self._let_in()
+            begins = max(self._clock, self._incoming[0][0])
+            if begins > now or (begins == now and not at_now):
+                return
+            self._clock = begins
+        self._let_in(self._clock)
         self._make_room()
         chunks = self._schedule_prefill()
         batch = len(self._decoding)
@@ -336,8 +343,9 @@ class Engine:
         if self._incoming:
             self._shorten(self._incoming[0][0])
 
-    def _let_in(self) -> None:
-        while self._incoming and self._incoming[0][0] <= self._clock:
+    def _let_in(self, now: float) -> None:
+        """Queue what has come in; a step in progress is not disturbed by it."""
+        while self._incoming and self._incoming[0][0] <= now:
             run = heapq.heappop(self._incoming)[2]
             if not run.gone:
                 run.target = run.request.prompt_tokens

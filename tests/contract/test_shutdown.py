@@ -1,0 +1,135 @@
+"""Contract: keys, engines that know no priority, and the two ways to end under SIGTERM.
+
+Each way needs a server of its own.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+
+import httpx
+import pytest
+
+from support.engines import EngineServer
+from support.openai_calls import a_chat, asked, metric
+
+Start = Callable[[Sequence[str]], AbstractContextManager[EngineServer]]
+KEY = {"authorization": "Bearer sk-contract"}
+
+
+@pytest.fixture(scope="module")
+def guarded(start: Start) -> Iterator[EngineServer]:
+    """A server with a key, first come first served, that finishes what it has under SIGTERM."""
+    with start(["--max-num-seqs", "1", "--api-key", "sk-contract", "--shutdown-timeout", "60"]) as server:
+        yield server
+
+
+@pytest.fixture
+async def holder(guarded: EngineServer) -> AsyncIterator[httpx.AsyncClient]:
+    """Talk to it with its key."""
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=60, headers=KEY) as client:
+        yield client
+
+
+async def until_closed(url: str) -> None:
+    """Wait until nobody listens any more."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            async with httpx.AsyncClient() as client:
+                await client.get(f"{url}/health", timeout=1)
+        except httpx.TransportError:
+            return
+        await asyncio.sleep(0.1)
+    pytest.fail("the port is still open")
+
+
+async def test_a_key_guards_v1_and_nothing_else(guarded: EngineServer, holder: httpx.AsyncClient) -> None:
+    async with httpx.AsyncClient(base_url=guarded.url) as stranger:
+        for headers in ({}, {"authorization": "Bearer wrong"}):
+            for response in (
+                await stranger.get("/v1/models", headers=headers),
+                await stranger.post("/v1/chat/completions", json=a_chat(), headers=headers),
+            ):
+                assert (response.status_code, response.json()) == (401, {"error": "Unauthorized"})
+        for path in ("/health", "/metrics", "/version"):
+            assert (await stranger.get(path)).status_code == 200
+    await asked(holder, a_chat())
+
+
+async def test_cached_tokens_are_not_told_unless_enabled(holder: httpx.AsyncClient) -> None:
+    assert (await asked(holder, a_chat()))["usage"].get("prompt_tokens_details") is None
+
+
+async def test_a_request_id_is_not_echoed_unless_enabled(holder: httpx.AsyncClient) -> None:
+    response = await holder.post("/v1/chat/completions", json=a_chat(), headers={"x-request-id": "mine"})
+    assert "x-request-id" not in response.headers
+    assert response.json()["id"] == "chatcmpl-mine"
+
+
+async def test_without_the_policy_priority_is_ignored(holder: httpx.AsyncClient) -> None:
+    finished: list[int] = []
+
+    async def one(priority: int) -> None:
+        await asked(holder, a_chat(f"{priority}", max_tokens=100, priority=priority))
+        finished.append(priority)
+
+    blocker = asyncio.create_task(asked(holder, a_chat("b", max_tokens=800)))
+    while await metric(holder, "vllm:num_requests_running") != 1:
+        await asyncio.sleep(0.02)
+    calls = []
+    for priority in (5, 1, 3):
+        calls.append(asyncio.create_task(one(priority)))
+        while await metric(holder, "vllm:num_requests_waiting") != len(calls):
+            await asyncio.sleep(0.02)
+    await asyncio.gather(blocker, *calls)
+    assert finished == [5, 1, 3]
+
+
+async def test_with_a_shutdown_timeout_it_finishes_what_it_has(
+    guarded: EngineServer, holder: httpx.AsyncClient
+) -> None:
+    """The last test of this server: it ends here."""
+    calls = [asyncio.create_task(asked(holder, a_chat(f"{n}", max_tokens=700))) for n in range(2)]
+    while await metric(holder, "vllm:num_requests_waiting") != 1:
+        await asyncio.sleep(0.02)
+    guarded.terminate()
+    refused = await holder.post("/v1/chat/completions", json=a_chat())
+    while refused.status_code == 200:  # the signal may take its time on a busy machine
+        refused = await holder.post("/v1/chat/completions", json=a_chat())
+    assert refused.status_code == 500
+    assert refused.json()["error"]["type"] == "InternalServerError"
+    assert (await holder.get("/health")).status_code == 200
+    for answer in await asyncio.gather(*calls):
+        assert answer["choices"][0]["finish_reason"] == "length"
+        assert answer["usage"]["completion_tokens"] == 700
+    await holder.aclose()
+    await asyncio.to_thread(guarded.process.wait, 60)
+
+
+async def test_under_sigterm_no_call_in_flight_looks_finished(start: Start) -> None:
+    """A stream may end as ``abort``, break off or fall silent: never with a reason that reads as success."""
+    seen: list[str] = []
+
+    async def stream(client: httpx.AsyncClient, name: str) -> None:
+        body = a_chat(name, max_tokens=1900, stream=True)
+        try:
+            async with client.stream("POST", "/v1/chat/completions", json=body) as response:
+                async for line in response.aiter_lines():
+                    if line.startswith("data: {"):
+                        seen.append(str(json.loads(line[6:])["choices"][0]["finish_reason"]))
+        except httpx.TransportError:
+            pass
+
+    with start(["--max-num-seqs", "1"]) as server:
+        async with httpx.AsyncClient(base_url=server.url, timeout=httpx.Timeout(60, read=4)) as client:
+            calls = [asyncio.create_task(stream(client, f"{n}")) for n in range(2)]
+            while seen.count("None") < 10:
+                await asyncio.sleep(0.01)
+            server.terminate()
+            await asyncio.gather(*calls)
+            await until_closed(server.url)
+        assert set(seen) <= {"None", "abort"}
+        await asyncio.to_thread(server.process.wait, 60)
