@@ -162,6 +162,7 @@ async def running_router(
             metrics.count("hexflow_configuration_loads_total", "Applied")
 
         watch.subscribe(configure)
+        watch.on_refused = lambda: metrics.count("hexflow_configuration_loads_total", "Refused")
 
         def ready() -> Readiness:
             instances = driver.instances()

@@ -204,11 +204,12 @@ class ConfigurationWatch:
         self._secrets_dir = secrets_dir
         self._listeners: list[Listener] = []
         self._signature: object = None
+        self.on_refused: Callable[[], None] = lambda: None
+        """Called when changed files cannot be used."""
         self.current = Configuration()
         self.error: str | None = None
         """Why the files as they are now are not in force; None while they are."""
         self.reloads = 0
-        self.failures = 0
 
     def subscribe(self, listener: Listener) -> None:
         """Call ``listener`` with each new configuration, and with the one in force now."""
@@ -230,7 +231,7 @@ class ConfigurationWatch:
             configuration = await asyncio.to_thread(read_configuration, self._paths, self._secrets_dir)
         except ResourceError as problem:
             self.error = str(problem)
-            self.failures += 1
+            self.on_refused()
             _log.error("The changed resources are not used, the last good ones stay: %s", problem)
             return
         self.error = None

@@ -45,11 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a router until a signal ends it; return the exit status."""
     try:
         settings = Settings.from_arguments(sys.argv[1:] if arguments is None else arguments)
+        # Libraries log what passes through them at lower levels: statements, rows, headers.
         logging.basicConfig(
-            level=settings.log_level.upper(),
-            format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-            stream=sys.stderr,
+            level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
         )
+        logging.getLogger("hexflow").setLevel(settings.log_level.upper())
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(settings))
     except (SettingsError, ResourceError, JournalError, StartError) as problem:
