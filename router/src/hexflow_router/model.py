@@ -147,33 +147,42 @@ class StageModel:
         )
 
     def _start(self, record: CallRecord, exchange: Exchange) -> "asyncio.Task[Completion]":
-        task = asyncio.ensure_future(_complete(record, exchange))
+        task = asyncio.ensure_future(self._complete(record, exchange))
         self._tasks.add(task)
-        task.add_done_callback(lambda done: self._end(record, exchange, done))
+        task.add_done_callback(lambda done: self._forget(record, exchange, done))
         return task
 
-    def _end(self, record: CallRecord, exchange: Exchange, task: "asyncio.Task[Completion]") -> None:
-        self._tasks.discard(task)
+    async def _complete(self, record: CallRecord, exchange: Exchange) -> Completion:
+        # The record is closed before whoever awaits this goes on.
+        try:
+            record.completed = await exchange.read()
+            completion = read_completion(record.completed)
+        except CallFailed as failed:
+            self._end(record, "Failed", failed.reason)
+            raise CompletionError(failed.reason, failed.message) from None
+        except CompletionError as failed:
+            self._end(record, "Failed", failed.reason)
+            raise
+        except asyncio.CancelledError:
+            exchange.cancel()
+            self._end(record, "Cancelled", "Withdrawn")
+            raise
+        self._end(record, "Done", None)
+        return completion
+
+    def _end(self, record: CallRecord, status: str, reason: str | None) -> None:
+        record.status, record.reason = status, reason
         since = record.placement.sent_at if record.placement else record.released_at
         record.seconds = max(0.0, self.clock() - since)
-        if task.cancelled():
-            exchange.cancel()  # a task that was cancelled before its first step never did
-            record.status, record.reason = "Cancelled", "Withdrawn"
-        elif (problem := task.exception()) is not None:
-            record.status = "Failed"
-            record.reason = problem.reason if isinstance(problem, CompletionError) else "InternalError"
-        else:
-            record.status = "Done"
         self.on_ended(record)
 
-
-async def _complete(record: CallRecord, exchange: Exchange) -> Completion:
-    try:
-        reply = await exchange.read()
-    except CallFailed as failed:
-        raise CompletionError(failed.reason, failed.message) from None
-    record.completed = reply
-    return read_completion(reply)
+    def _forget(self, record: CallRecord, exchange: Exchange, task: "asyncio.Task[Completion]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # a stage that was cancelled asks for no answer; that is no unseen error
+        elif record.status != "Cancelled":
+            exchange.cancel()  # it was cancelled before its first step
+            self._end(record, "Cancelled", "Withdrawn")
 
 
 def prefix_blocks(blocks: Iterable[PromptBlock], count_tokens: Callable[[str], int]) -> Iterable[PrefixBlock]:
