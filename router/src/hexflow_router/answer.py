@@ -92,6 +92,7 @@ class CallReport(_Edge):
     round: int = 0
     sibling: int = 0
     status: str = "Running"
+    """Waiting, Running, Done, Failed or Cancelled."""
     reason: str | None = None
 
 
@@ -101,7 +102,7 @@ class StageReport(_Edge):
     name: str
     kind: str
     status: str
-    """Pending, Running, Done, Skipped or Failed."""
+    """Pending, Running, Done, Failed or Cancelled."""
     started_seconds: float | None = None
     seconds: float | None = None
     budget_seconds: float | None = None

@@ -70,6 +70,16 @@ class CallRecord:
     """Waiting, Running, Done, Failed or Cancelled."""
     reason: str | None = None
 
+    def withdraw(self, now: float) -> None:
+        """Close the record of a call that has not ended, since nobody wants it any more."""
+        if self.status in ("Waiting", "Running"):
+            self.close(now, "Cancelled", "Withdrawn")
+
+    def close(self, now: float, status: str, reason: str | None) -> None:
+        """Write down how the call ended."""
+        self.status, self.reason = status, reason
+        self.seconds = max(0.0, now - (self.placement.sent_at if self.placement else self.released_at))
+
 
 @dataclass(slots=True, kw_only=True)
 class StageModel:
@@ -171,9 +181,7 @@ class StageModel:
         return completion
 
     def _end(self, record: CallRecord, status: str, reason: str | None) -> None:
-        record.status, record.reason = status, reason
-        since = record.placement.sent_at if record.placement else record.released_at
-        record.seconds = max(0.0, self.clock() - since)
+        record.close(self.clock(), status, reason)
         self.on_ended(record)
 
     def _forget(self, record: CallRecord, exchange: Exchange, task: "asyncio.Task[Completion]") -> None:

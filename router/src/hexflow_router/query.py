@@ -105,7 +105,9 @@ class Query:
         self.ending = Ending(status=status, at=self.clock(), reason=reason, message=message)
         for stage in self.stages:
             if stage.status == "Running":
-                stage.status, stage.ended_at = "Failed", self.ending.at
+                stage.status, stage.ended_at = "Cancelled", self.ending.at
+            for record in stage.records:
+                record.withdraw(self.ending.at)
         self.encoded = self.answer().encode()
         self.events.publish("query.finished", msgspec.Raw(self.encoded))
         self.events.close()
