@@ -1,6 +1,7 @@
 """Engines that misbehave, at the level of the driver: what a call's owner gets, and what is tried again."""
 
 import asyncio
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hexflow_router.breaker import BreakerRule
 from hexflow_router.exchange import CallFailed, Placement
 from hexflow_router.upstream import Address, TimeOuts
+from hexflow_router.watch import ProbeRule
 from support.datapath import STREAMED, a_pool, a_request, data_path
 from support.serving import (
     DONE,
@@ -308,4 +310,31 @@ async def test_an_instance_that_cannot_be_reached_is_502_and_takes_no_more_calls
             await exchange.reply()
         assert (failed.value.status, failed.value.reason) == (502, "ConnectFailed")
         assert watch.reason == "ConnectFailed"
+        assert not path.discovery.any_ready()
+
+
+async def test_an_endpoint_that_cannot_be_reached_is_left_out_and_its_calls_end_with_a_reason() -> None:
+    far = a_pool("far", "http://192.0.2.1:8000")  # an address kept for documentation: nobody answers there
+    async with data_path(far, probe_rule=ProbeRule(time_out_seconds=1.5)) as path:
+        assert path.discovery.watches()[0].reason in ("ConnectFailed", "FirstByteTimeout")
+        request = a_request(ours=True)
+        soon = replace(request, call=replace(request.call, deadline=time.time() + 0.3))
+        (exchange,) = path.driver.release([soon])
+        with pytest.raises(CallFailed) as failed:
+            await exchange.read()
+        assert (failed.value.status, failed.value.reason) == (503, "NoInstanceInTime")
+
+
+async def test_rubbish_where_an_engine_should_be_is_told_when_it_is_looked_at() -> None:
+    async def website(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await answer(writer, b"<html>Welcome</html>", kind="text/html")
+        writer.close()
+
+    server = await asyncio.start_server(website, "127.0.0.1", 0)
+    async with (
+        server,
+        data_path(a_pool("a100", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")) as path,
+    ):
+        assert path.discovery.watches()[0].reason == "Rubbish"
         assert not path.discovery.any_ready()

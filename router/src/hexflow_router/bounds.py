@@ -79,8 +79,15 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """Drop the body of a request that was refused."""
+        if not self.transport.is_closing():
+            super().on_body(body)
+
     def on_message_complete(self) -> None:
         """Begin to count for the next request on the connection."""
+        if self.transport.is_closing():
+            return
         super().on_message_complete()
         self._in_header = True
         self._header_bytes = 0

@@ -5,7 +5,7 @@ Made from the resources whenever they change; knows no HTTP.
 
 import ssl
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hexflow_api import (
@@ -34,8 +34,6 @@ class PoolFleet:
     profile_name: str = "inline"
     max_context: int | None = None
     takes_priority: bool = True
-    slots_are_set: bool = False
-    """Whether ``maxNumSeqs`` says how many calls run at once."""
     endpoints: tuple[Address, ...] = ()
     """Servers that run already."""
     suspended: bool = False
@@ -90,19 +88,15 @@ def fleet_of(
         except ResourceError as problem:
             problems.append(str(problem))
             continue
-        coefficients = Profile(**profile.coefficients())  # type: ignore[arg-type]
-        if spec.max_num_seqs is not None:
-            coefficients = replace(coefficients, slots=spec.max_num_seqs)
         fleets.append(
             PoolFleet(
                 name=pool.name,
                 gpu_type=spec.gpu_type,
                 model=spec.model.name,
-                profile=coefficients,
+                profile=Profile(**profile.coefficients()),  # type: ignore[arg-type]
                 profile_name=profile.name,
                 max_context=spec.max_model_len,
                 takes_priority=spec.priority_scheduling,
-                slots_are_set=spec.max_num_seqs is not None,
                 endpoints=() if spec.suspend else tuple(_endpoints(pool, secrets_dir, trust, problems)),
                 suspended=spec.suspend,
             )
