@@ -138,6 +138,7 @@ class ErrorBody(_Edge):
     type: str
     param: str | None = None
     code: str | None = None
+    reason: str | None = None
 
 
 class Answer(_Edge):

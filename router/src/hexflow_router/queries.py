@@ -11,13 +11,13 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from hexflow_router.answer import Answer, ErrorBody, Question, Status
+from hexflow_router.answer import Question, Status
 from hexflow_router.auth import Limits, Tenant
 from hexflow_router.configuration import WorkflowSetup
 from hexflow_router.errors import ApiError
 from hexflow_router.journal import Entry, Journal
 from hexflow_router.metrics import Metrics
-from hexflow_router.query import Query
+from hexflow_router.query import Ending, Query
 from hexflow_scheduler.timescale import TimeScale
 
 _log = logging.getLogger("hexflow.router.queries")
@@ -277,15 +277,11 @@ class Queries:
 
     def _entry(self, query: Query) -> Entry:
         """Return the entry of a query that runs: with the answer that a restart would make final."""
-        message = "The router was restarted before the query was answered; ask again."
-        interrupted: Answer = query.answer().model_copy(
-            update={
-                "status": Status.FAILED,
-                "reason": "Interrupted",
-                "message": message,
-                "deadline_met": False,
-                "error": ErrorBody(message=message, type="service_unavailable_error", code="interrupted"),
-            }
+        interrupted = Ending(
+            status=Status.FAILED,
+            at=query.arrival,
+            reason="Interrupted",
+            message="The router was restarted before the query was answered; ask again.",
         )
         return Entry(
             query_id=query.query_id,
@@ -293,5 +289,5 @@ class Queries:
             tenant=query.tenant.name,
             accepted_at=query.created_wall,
             finished_at=None,
-            answer=interrupted.encode().decode(),
+            answer=query.answer(interrupted).encode().decode(),
         )

@@ -114,9 +114,9 @@ class Query:
         self.ended.set()
         return True
 
-    def answer(self) -> Answer:
-        """Return the answer as it stands now."""
-        ending = self.ending
+    def answer(self, ending: Ending | None = None) -> Answer:
+        """Return the answer as it stands now, or as it would stand after ``ending``."""
+        ending = self.ending or ending
         now = ending.at if ending else self.clock()
         chosen = self.chosen if ending and ending.status is Status.SUCCEEDED else None
         result = chosen.result if chosen else None
@@ -259,6 +259,7 @@ def _error(ending: Ending | None) -> ErrorBody | None:
         message=ending.message or "",
         type=error_type(http_status(ending.status, ending.reason)),
         code=code.removeprefix("_") or None,
+        reason=ending.reason,
     )
 
 
