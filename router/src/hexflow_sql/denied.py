@@ -5,6 +5,7 @@ add its set here, its quoting to ``schema.py`` and its driver to ``database/``.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 ANYWHERE: frozenset[str] = frozenset(
     {
@@ -65,6 +66,7 @@ TABLE_FUNCTIONS: Mapping[str, frozenset[str]] = {
 """The only functions that may stand where a table stands."""
 
 
+@lru_cache(maxsize=4096)
 def denied(name: str, dialect: str) -> bool:
     """Say whether a function's name is on the list of its dialect or on everybody's."""
     folded = name.casefold()

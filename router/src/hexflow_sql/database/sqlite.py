@@ -35,11 +35,14 @@ from hexflow_sql.errors import DatabaseUnavailable, SqlError, StatementFailed
 from hexflow_sql.guard import check
 from hexflow_sql.limits import Layers, Limits
 from hexflow_sql.result import Result
-from hexflow_sql.schema import Schema
+from hexflow_sql.schema import Schema, quoted
 from hexflow_sql.values import ValueIndex
 
 SCHEMA_SECONDS = 30.0
 """Longest reading of the schema with its sample values."""
+
+QUICK_CHARACTERS = 1_500
+"""Longest statement that is parsed on the event loop: a few milliseconds. Longer ones go to a thread."""
 
 CONNECTIONS = 8
 """Statements that run at once on one database; more wait for their turn."""
@@ -126,7 +129,7 @@ class SqliteDatabase:
     async def execute(self, sql: str, limits: Limits) -> Result:
         """Run one statement (see ``Database.execute``)."""
         catalogue = await self._catalogue()
-        text = check(sql, dialect=self.dialect, schema=catalogue.schema).text if self._layers.parser else sql
+        text = await self._checked(sql, catalogue.schema) if self._layers.parser else sql
         stuck: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = asyncio.ensure_future(self._run(text, catalogue.names, limits, stuck))
         self._tasks.add(task)
@@ -142,6 +145,11 @@ class SqliteDatabase:
             task.cancel()
             raise _timed_out(limits)
         return task.result()
+
+    async def _checked(self, sql: str, schema: Schema) -> str:
+        if len(sql) <= QUICK_CHARACTERS:
+            return check(sql, dialect=self.dialect, schema=schema).text
+        return (await asyncio.to_thread(check, sql, dialect=self.dialect, schema=schema)).text
 
     async def close(self) -> None:
         """Stop what runs (see ``Database.close``)."""
@@ -188,6 +196,7 @@ class SqliteDatabase:
                         sample_values=self._sample_values,
                     )
                 )
+                catalogue = await self._without_leaks(catalogue)
                 if not catalogue.schema.tables:
                     raise DatabaseUnavailable(
                         "NoTables",
@@ -195,6 +204,29 @@ class SqliteDatabase:
                     )
                 self._known = (stamp, self._clock(), catalogue)
             return self._known[2]
+
+    async def _without_leaks(self, catalogue: Catalogue) -> Catalogue:
+        """Leave out the views that read tables which may not be read: the engine layer would refuse them."""
+        if not catalogue.names.hidden or not self._layers.engine:
+            return catalogue
+        leaks: dict[str, str] = {}
+        for view in (table for table in catalogue.schema.tables if table.view):
+            text = f"SELECT 1 FROM {quoted(view.name, self.dialect)} LIMIT 0"  # noqa: S608 - quoted
+            try:
+                await self._run(text, catalogue.names, Limits(), asyncio.get_running_loop().create_future())
+            except StatementFailed as error:
+                leaks[view.name.casefold()] = f"{view.name}: left out, since {error.message}"
+        schema = replace(
+            catalogue.schema,
+            tables=tuple(table for table in catalogue.schema.tables if table.name.casefold() not in leaks),
+            notes=(*catalogue.schema.notes, *leaks.values()),
+        )
+        names = replace(
+            catalogue.names,
+            readable=catalogue.names.readable - leaks.keys(),
+            hidden=catalogue.names.hidden | leaks.keys(),
+        )
+        return Catalogue(schema, names)
 
     async def _read(self, work: Callable[[Connection], _T]) -> _T:
         watch = Watch(clock=self._clock, seconds=SCHEMA_SECONDS)
@@ -251,7 +283,7 @@ class SqliteDatabase:
             return StatementFailed(
                 "TooMuchMemory", "The statement needs more memory than a statement may have."
             )
-        if "not a database" in text or "unable to open" in text or "malformed" in text:
+        if "not a database" in text or "unable to open" in text or "image is malformed" in text:
             return self._unavailable(text)
         for part, reason in _REASONS.items():
             if part in text:
@@ -340,7 +372,7 @@ _REASONS = {
 
 _REMEDIES = {
     "not a database": ("NotADatabase", "is not a SQLite database (or is encrypted); name another file."),
-    "malformed": ("Damaged", "is damaged; restore it from a copy."),
+    "image is malformed": ("Damaged", "is damaged; restore it from a copy."),
     "unable to open": (
         "CannotOpen",
         "cannot be opened; check who may read it (and its folder, if it is in WAL mode).",
