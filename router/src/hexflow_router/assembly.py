@@ -159,6 +159,10 @@ async def running_router(
             discovery.configure(configuration.fleet.pools)
             databases.configure(configuration)
             _set_parameters(kernel, configuration, clock())
+            if (named := policy_of(configuration).name) != kernel.policy.name:
+                _log.warning(
+                    "The policy %s is named, %s stays in force until a restart.", named, kernel.policy.name
+                )
             metrics.count("hexflow_configuration_loads_total", "Applied")
 
         watch.subscribe(configure)
@@ -172,6 +176,8 @@ async def running_router(
                 ],
                 known_instances=len(instances),
                 watch=watch,
+                policy=kernel.policy.name,
+                named_policy=policy_of(watch.current).name,
                 draining=queries.draining,
             )
 

@@ -21,9 +21,15 @@ class Readiness:
 
 
 def readiness(
-    *, ready_instances: Sequence[str], known_instances: int, watch: ConfigurationWatch, draining: bool
+    *,
+    ready_instances: Sequence[str],
+    known_instances: int,
+    watch: ConfigurationWatch,
+    policy: str,
+    named_policy: str,
+    draining: bool,
 ) -> Readiness:
-    """Judge the readiness of a router."""
+    """Judge the readiness of a router. ``policy`` is in force, ``named_policy`` is what the resources name now."""
     configuration = watch.current
     details: dict[str, Any] = {
         "instances": {"ready": len(ready_instances), "known": known_instances},
@@ -34,6 +40,7 @@ def readiness(
             "error": watch.error,
             "problems": list(configuration.problems),
         },
+        "policy": {"inForce": policy, "afterRestart": named_policy},
     }
     if draining:
         return Readiness(ready=False, reason="Stopping", details=details)
