@@ -8,7 +8,6 @@ one knows no database. ``docs/explanation/sql-safety.md`` tells the whole.
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -182,15 +181,18 @@ def _check_tree(tree: exp.Expr, dialect: str, schema: Schema | None) -> None:
         _check_quoted_names(nodes, schema)
 
 
-@lru_cache(maxsize=1024)
+_REASONS: dict[type[object], str | None] = {}
+"""Answers of ``_why_not``, one for each class of the parser."""
+
+
 def _why_not(kind: type[object]) -> str | None:
     """Say why a kind of node has no place in a harmless query; None if it has."""
-    for forbidden, why in _FORBIDDEN:
-        if issubclass(kind, forbidden):
-            return why
-    if kind.__name__ in _ALLOWED_NODES or kind.__module__ in _FUNCTION_MODULES:
-        return None
-    return f"{kind.__name__} is not part of one"
+    if kind not in _REASONS:
+        _REASONS[kind] = next((why for forbidden, why in _FORBIDDEN if issubclass(kind, forbidden)), None)
+        known = kind.__name__ in _ALLOWED_NODES or kind.__module__ in _FUNCTION_MODULES
+        if _REASONS[kind] is None and not known:
+            _REASONS[kind] = f"{kind.__name__} is not part of one"
+    return _REASONS[kind]
 
 
 def _free_join_order(tree: exp.Expr) -> None:
