@@ -6,6 +6,7 @@ are kept; the body is bounded where it is read.
 
 import asyncio
 import contextlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -27,8 +28,17 @@ REFUSED_SECONDS = 10.0
 """Real seconds that its sender has for that."""
 
 
+LINGER_SECONDS = 1.0
+"""Real seconds that a refused client may be silent while what it still sends is thrown away."""
+
+
 class ClientGone(Exception):  # noqa: N818 - what happened
     """The client left before its request was whole."""
+
+
+def header_size(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    """Return the bytes of header fields as they were sent, near enough."""
+    return sum(len(name) + len(value) + 4 for name, value in headers)
 
 
 def header_too_large() -> ApiError:
@@ -54,9 +64,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     _header_bytes = 0
     _in_header = True
+    _refused = False
 
     def data_received(self, data: bytes) -> None:
         """Count while a header is being received; refuse past the bound."""
+        if self._refused:
+            return
         if self._in_header:
             self._header_bytes += len(data)
         super().data_received(data)
@@ -73,34 +86,38 @@ class BoundedProtocol(HttpToolsProtocol):
         """Stop counting; refuse a header that came whole and is too large."""
         self._in_header = False
         self._header_bytes = 0
-        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        if size > LARGEST_HEADER:
-            self._refuse()
+        if self._refused:
             return
-        super().on_headers_complete()
+        if len(self.url) + header_size(self.headers) > LARGEST_HEADER:
+            self._refuse()
+        else:
+            super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Drop the body of a request that was refused."""
-        if not self.transport.is_closing():
+        if not self._refused:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Begin to count for the next request on the connection."""
-        if self.transport.is_closing():
-            return
-        super().on_message_complete()
+        if not self._refused:
+            super().on_message_complete()
         self._in_header = True
         self._header_bytes = 0
 
     def _refuse(self) -> None:
-        if self.transport.is_closing():
+        if self._refused or self.transport.is_closing():
             return
+        self._refused = True
         body = error_body(header_too_large())
         self.transport.write(
             b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\n"
             b"connection: close\r\ncontent-length: " + str(len(body)).encode() + b"\r\n\r\n" + body
         )
-        self.transport.close()
+        # Closed at once, with bytes unread, the connection would be reset and the client never see the answer.
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
 async def read_body(scope: "Scope", receive: "Receive", *, limit: int = LARGEST_BODY) -> bytes:
@@ -133,7 +150,8 @@ async def _pass_over(receive: "Receive") -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(REFUSED_SECONDS):
             while left > 0:
-                message = await receive()
+                async with asyncio.timeout(LINGER_SECONDS):
+                    message = await receive()
                 if message["type"] != "http.request" or not message.get("more_body"):
                     return
                 left -= len(message.get("body", b""))
@@ -153,7 +171,7 @@ class BoundedRequests:
             await self._app(scope, receive, send)
             return
         try:
-            if sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > LARGEST_HEADER:
+            if header_size(scope["headers"]) > LARGEST_HEADER:
                 raise header_too_large()
             body = await read_body(scope, receive, limit=self._largest_body)
         except ApiError as problem:
