@@ -21,7 +21,7 @@ class _Server(uvicorn.Server):
 
 def free_socket() -> socket.socket:
     """Return a listening socket on a free port of the loopback."""
-    listener = socket.socket()
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     return listener
 

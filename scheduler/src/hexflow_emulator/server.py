@@ -87,7 +87,8 @@ def _listen(options: EmulatorOptions) -> socket.socket:
         address: str | tuple[str, int] = options.uds
     else:
         family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio sets TCP_NODELAY only where the protocol is named; without it small answers wait 40 ms.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         address = (options.host, options.port)
     try:
