@@ -111,7 +111,8 @@ class Rig:
             max_tokens=100 + 10 * kind,
             samples=samples,
             prefix=tuple(
-                PrefixBlock(key=f"k{kind % 2}/{depth}", tokens=prompt // 4) for depth in range(kind % 3)
+                PrefixBlock(key=f"{kind % 2}/{prompt // 4}/{depth}", tokens=prompt // 4)
+                for depth in range(kind % 3)
             ),
             query_arrival=self.now,
             deadline=None if deadline == 0 else self.now + (deadline - 40) / 8 * self.unit,

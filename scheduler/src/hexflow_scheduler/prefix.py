@@ -13,37 +13,37 @@ from hexflow_scheduler.call import PrefixBlock
 class BlockCounts:
     """Count how many calls hold each block."""
 
-    __slots__ = ("_counts",)
+    __slots__ = ("_held",)
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+        self._held: dict[str, tuple[int, int]] = {}
+        """How many calls hold a block, and its tokens as the first of them gave them."""
 
     def __contains__(self, key: str) -> bool:
-        return key in self._counts
+        return key in self._held
 
     def fresh_tokens(self, blocks: Sequence[PrefixBlock]) -> int:
         """Return the tokens of those blocks that nobody holds yet."""
-        return sum(block.tokens for block in blocks if block.key not in self._counts)
+        return sum(block.tokens for block in blocks if block.key not in self._held)
 
     def hold(self, blocks: Sequence[PrefixBlock]) -> int:
         """Hold blocks for one call more; return the tokens of those that nobody held."""
         fresh = 0
         for block in blocks:
-            count = self._counts.get(block.key, 0)
-            self._counts[block.key] = count + 1
-            fresh += 0 if count else block.tokens
+            count, tokens = self._held.get(block.key, (0, block.tokens))
+            self._held[block.key] = count + 1, tokens
+            fresh += 0 if count else tokens
         return fresh
 
     def release(self, blocks: Sequence[PrefixBlock]) -> int:
         """Hold blocks for one call less; return the tokens of those that nobody holds any more."""
         freed = 0
         for block in blocks:
-            count = self._counts[block.key] - 1
-            if count:
-                self._counts[block.key] = count
+            count, tokens = self._held.pop(block.key)
+            if count > 1:
+                self._held[block.key] = count - 1, tokens
             else:
-                del self._counts[block.key]
-                freed += block.tokens
+                freed += tokens
         return freed
 
 

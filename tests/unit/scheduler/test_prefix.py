@@ -78,3 +78,12 @@ def test_a_call_that_waits_does_not_take_room() -> None:
     kernel.cancel(0.0, "runs")
     kernel.cancel(0.0, "waits")
     assert kernel.view().instances[0].free_kv_tokens == 100_000
+
+
+def test_two_lengths_given_for_one_block_do_not_lose_room() -> None:
+    kernel = a_kernel()
+    for number, tokens in enumerate((300, 20, 700)):
+        kernel.arrive(0.0, [a_call(f"c{number}", prefix=(PrefixBlock(key="same", tokens=tokens),))])
+    for number in range(3):
+        kernel.finished(3.0, f"c{number}", usage())
+    assert kernel.view().instances[0].free_kv_tokens == 100_000
