@@ -22,6 +22,7 @@ from hexflow_scheduler import (
     Abort,
     Call,
     Decision,
+    DuplicateCall,
     End,
     Instance,
     InstanceState,
@@ -108,8 +109,11 @@ class Driver:
     def release(self, requests: Sequence[UpstreamRequest]) -> list[Exchange]:
         """Release calls together, as siblings are; return one exchange for each, in order.
 
-        Never raises for what becomes of a call: the exchange does.
+        Never raises for what becomes of a call: the exchange does. Raises DuplicateCall for an id that lives.
         """
+        for request in requests:
+            if request.call.call_id in self._pending:
+                raise DuplicateCall(request.call.call_id)
         now = self.clock()
         released = [Pending(request, released_at=now, driver=self) for request in requests]
         if self._closed:
