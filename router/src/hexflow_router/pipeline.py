@@ -33,6 +33,9 @@ from hexflow_sql.stage import Event, StageSettings, build_stage
 from hexflow_sql.stage.events import CandidateExtracted, PartSkipped, StatementTried
 from hexflow_sql.values import ValueIndex
 
+LEAST_STATEMENT_SECONDS = 2.0
+"""Real seconds that a statement is granted whatever the time scale, if its limit is not lower."""
+
 StageSeconds = Callable[[str, str, str, frozenset[str] | None], float]
 """Expected seconds of (workflow, stage, model, pools): ``Kernel.stage_seconds``."""
 
@@ -250,8 +253,10 @@ class _Timed:
         return await self.database.values()
 
     async def execute(self, sql: str, limits: Limits) -> Result:
-        real = replace(limits, seconds=self.scale.real_seconds(limits.seconds))
-        return await self.database.execute(sql, real)
+        # A database runs no faster under a time scale: a late query's statement gets a fair chance.
+        least = min(limits.seconds, LEAST_STATEMENT_SECONDS)
+        real = max(self.scale.real_seconds(limits.seconds), least)
+        return await self.database.execute(sql, replace(limits, seconds=real))
 
     async def close(self) -> None:
         await self.database.close()

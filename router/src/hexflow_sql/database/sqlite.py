@@ -180,7 +180,8 @@ class SqliteDatabase:
                         raise self._failure(error, watch, limits) from None
                     except asyncio.CancelledError:
                         watch.stop()
-                        raw.interrupt()
+                        with suppress(sqlite3.ProgrammingError):  # closed already, so nothing runs
+                            raw.interrupt()
                         raise
         return replace(result, seconds=self._clock() - started)
 
