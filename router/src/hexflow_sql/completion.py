@@ -13,7 +13,7 @@ class PromptBlock:
     """Hold a piece of a prompt; pieces go from the most shared to the least (template, schema, question)."""
 
     role: str
-    """OpenAI role: ``system`` or ``user``. Neighbouring blocks of one role become one message, end to end."""
+    """OpenAI role: ``system`` or ``user``. Neighbouring blocks of one role become one message, with a blank line between."""
     text: str
 
 
@@ -22,7 +22,7 @@ def messages(blocks: Sequence[PromptBlock]) -> list[dict[str, str]]:
     written: list[dict[str, str]] = []
     for block in blocks:
         if written and written[-1]["role"] == block.role:
-            written[-1]["content"] += block.text
+            written[-1]["content"] += "\n\n" + block.text
         else:
             written.append({"role": block.role, "content": block.text})
     return written

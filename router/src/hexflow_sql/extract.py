@@ -22,6 +22,8 @@ _STATEMENT_KEYS = ("sql", "SQL", "query", "statement", "final_sql", "answer")
 _REFUSAL_KEYS = ("unanswerable", "refusal")
 _ANSWER_TAGS = ("answer", "final_answer", "sql", "final_sql", "result")
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*$", re.MULTILINE)
+_INLINE_FENCE = re.compile(r"```(?=\S)([^`\n][^`]*?)```")
+_LANGUAGES = frozenset({"sql", "sqlite", "postgresql", "postgres", "mysql", "duckdb", "json"})
 _START = re.compile(r"\b(?:WITH|SELECT)\b|\(\s*SELECT\b", re.IGNORECASE)
 
 
@@ -89,7 +91,7 @@ def read_json(text: str) -> Any:
     for piece in (answer, *(body for _, body in reversed(list(_fences(answer))))):
         try:
             return json.loads(piece)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     return _last_object(answer)
 
@@ -108,7 +110,7 @@ def _from_containers(text: str, dialect: str) -> Extracted | None:
         if _looks_like_sql(body, dialect):
             return Extracted(sql=_trimmed(body))
     for language, body in reversed(blocks):
-        if language in {"sql", "sqlite", "postgresql", "postgres", "mysql", "duckdb"}:
+        if language in _LANGUAGES:
             # It means to be a statement and is none: the guard's refusal says what is wrong with it.
             return Extracted(sql=_trimmed(body))
     return None
@@ -129,9 +131,12 @@ def _fences(text: str) -> Iterator[tuple[str, str]]:
 
 def _inline_fences(text: str) -> Iterator[tuple[str, str]]:
     """Yield blocks whose fences share a line with their body: ```` ```sql SELECT 1``` ````."""
-    for match in re.finditer(r"```(\w*)[ \t]+(?=\S)([^`]+?)```|```(sql)?(SELECT[^`]+?|WITH[^`]+?)```", text):
-        body = match.group(2) or match.group(4) or ""
-        yield (match.group(1) or match.group(3) or "").lower(), body.strip()
+    for match in _INLINE_FENCE.finditer(text):
+        if match.group(1).splitlines()[0].strip().lower() in _LANGUAGES:
+            continue  # a fence of its own lines
+        first, _, rest = match.group(1).partition(" ")
+        named = first.lower() in _LANGUAGES
+        yield (first.lower(), rest.strip()) if named else ("", match.group(1).strip())
 
 
 def _before_open_fence(text: str) -> str:
@@ -205,4 +210,4 @@ def _unfenced(text: str) -> str:
 
 
 def _trimmed(text: str) -> str:
-    return text.strip().rstrip(";").rstrip() if text.strip().count(";") == 1 else text.strip()
+    return text.strip().rstrip("; \n\t\r")

@@ -138,7 +138,7 @@ def _blocks(task: str, schema: str, parts: Sequence[str], draft: Draft) -> tuple
 
 def _schema_block(schema: Schema, text: str) -> str:
     dialect = DIALECT_NAMES.get(schema.dialect, schema.dialect)
-    return f"The database speaks {dialect}. Its schema:\n\n{text}\n\n"
+    return f"The database speaks {dialect}. Its schema:\n\n{text}"
 
 
 def _known(draft: Draft, *, samples: bool) -> list[str]:
