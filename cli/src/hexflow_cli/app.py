@@ -32,6 +32,16 @@ Files = Annotated[
     list[Path] | None,
     typer.Option("-f", "--file", help="File or folder of resources; repeat it for more.", show_default=False),
 ]
+Book = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        readable=True,
+        help="Answer book of the emulated models.",
+        show_default="that of the sample shop",
+    ),
+]
 TimeScale = Annotated[
     float,
     typer.Option(
@@ -59,10 +69,7 @@ def up(
     ] = None,
     host: Annotated[str, typer.Option(help="Address that the tenants' port listens on.")] = "127.0.0.1",
     time_scale: TimeScale = 1.0,
-    book: Annotated[
-        Path | None,
-        typer.Option(help="Answer book of the emulated models.", show_default="that of the sample shop"),
-    ] = None,
+    book: Book = None,
     event_log: Annotated[
         Path | None, typer.Option(help="File to add the scheduler's event log to.", show_default=False)
     ] = None,
@@ -169,11 +176,12 @@ def ask(
 def demo(
     questions: Annotated[int, typer.Option(min=1, max=30, help="Questions in the burst.")] = 30,
     seed: Annotated[int, typer.Option(help="Seed of who asks what when.")] = 1,
-    time_scale: TimeScale = 10.0,
+    time_scale: TimeScale = 5.0,
     policy: Annotated[str, typer.Option(help="Policy to show.")] = "HexGenFlow",
     baseline: Annotated[
         str, typer.Option(help="Policy to compare it with, on the very same burst; `none` leaves that out.")
     ] = "RoundRobin+FCFS",
+    book: Book = None,
     as_json: Json = False,
 ) -> None:
     """Watch a burst of questions become rows on three unequal emulated GPUs, then once more under a simple policy.
@@ -191,6 +199,7 @@ def demo(
                 time_scale=time_scale,
                 policy=policy,
                 baseline=None if baseline == "none" else baseline,
+                book=book,
                 as_json=as_json,
             )
         )

@@ -1,6 +1,7 @@
 """The tables that the demo ends with: every answer, the policies side by side, where the time went."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rich import box
@@ -9,19 +10,20 @@ from rich.table import Table
 from rich.text import Text
 
 from hexflow_cli.report import Latency, Outcome, Report
-from hexflow_cli.table import all_calls, instances, tokens
+from hexflow_cli.table import all_calls, tokens
+from hexflow_router.answer import CallReport
 
 
 def answers_table(report: Report) -> Table:
     """Show each question with its statement, rows, time and instances."""
-    table = _table(f"Answers under {report.policy}")
+    table = _table(f"Answers under {report.policy}, in emulated seconds", expand=True)
     table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("Question and statement", ratio=3, overflow="ellipsis")
+    table.add_column("Question and statement", ratio=1, no_wrap=True, overflow="ellipsis")
     table.add_column("Rows", justify="right", no_wrap=True)
     table.add_column("Seconds", justify="right", no_wrap=True)
     table.add_column("In time", no_wrap=True)
     table.add_column("Calls", justify="right", no_wrap=True)
-    table.add_column("Instances", ratio=1, overflow="fold")
+    table.add_column("Instances", no_wrap=True, width=18, overflow="ellipsis")
     for outcome in report.outcomes:
         table.add_row(*_answer_cells(outcome))
     return table
@@ -30,7 +32,7 @@ def answers_table(report: Report) -> Table:
 def policies_table(reports: Sequence[Report]) -> Table:
     """Show the figures of each policy on the same burst, the gain in the last column."""
     table = _table("The same questions, the same GPUs, two policies")
-    table.add_column("Emulated seconds", no_wrap=True)
+    table.add_column("In emulated seconds", no_wrap=True)
     for report in reports:
         table.add_column(report.policy, justify="right", no_wrap=True)
     if len(reports) == 2:
@@ -46,50 +48,55 @@ def policies_table(reports: Sequence[Report]) -> Table:
 
 
 def stages_table(reports: Sequence[Report]) -> Table:
-    """Show where a question's time went, stage by stage, on its longest chain of calls."""
-    table = _table("Where a question's time went (mean seconds on the longest chain of calls)")
+    """Show where a question's time went, stage by stage: by the clock, so parallel calls count once."""
+    table = _table("Where a question's time went (mean emulated seconds by the clock)")
     table.add_column("Stage", no_wrap=True)
-    table.add_column("Calls", justify="right")
+    table.add_column("Calls", justify="right", no_wrap=True)
     for report in reports:
-        table.add_column(Text(f"{report.policy}\nwaited"), justify="right", no_wrap=True)
-        table.add_column("\nserved", justify="right", no_wrap=True)
-        table.add_column("\nSQL, rest", justify="right", no_wrap=True)
-    for index, stage in enumerate(reports[0].stages):
-        cells: list[str] = []
-        for report in reports:
-            other = next((item for item in report.stages if item.stage == stage.stage), None)
-            cells += (
-                [
-                    f"{other.mean_waited_seconds:.1f}",
-                    f"{other.mean_served_seconds:.1f}",
-                    f"{other.mean_other_seconds:.1f}",
-                ]
-                if other
-                else ["–", "–", "–"]
-            )
-        table.add_row(stage.stage, str(stage.calls), *cells, end_section=index == len(reports[0].stages) - 1)
+        table.add_column(report.policy, justify="right", no_wrap=True)
+    for name in ("waiting", "in the engine", "SQL"):
+        table.add_column(name, justify="right", no_wrap=True, style="dim")
+    stages = [{stage.stage: stage for stage in report.stages} for report in reports]
+    for name, first in stages[0].items():
+        others = [found.get(name) for found in stages]
+        table.add_row(
+            name,
+            str(first.calls),
+            *(f"{stage.mean_seconds:.1f}" if stage else "–" for stage in others),
+            f"{first.mean_waited_seconds:.2f}",
+            f"{first.mean_served_seconds:.1f}",
+            f"{first.mean_statement_seconds:.2f}",
+        )
+    table.add_section()
+    totals = (sum(stage.mean_seconds for stage in found.values()) for found in stages)
+    table.add_row("together", "", *(Text(f"{total:.1f}", style="bold") for total in totals), "", "", "")
     return table
 
 
-def instances_table(report: Report) -> Table:
-    """Show what each instance did."""
-    table = _table(f"What each GPU did under {report.policy}")
-    table.add_column("Instance", no_wrap=True)
+def instances_table(reports: Sequence[Report]) -> Table:
+    """Show what each GPU did under each policy, in seconds a call."""
+    table = _table("What each GPU did (emulated seconds a call)")
+    table.add_column("Policy and instance", no_wrap=True)
     table.add_column("GPU", no_wrap=True)
-    for name in ("Calls", "Questions", "Prompt tokens", "of them cached", "Output tokens", "Seconds a call"):
-        table.add_column(name, justify="right")
-    for item in report.instances:
-        cached = item.cached_tokens / item.prompt_tokens if item.prompt_tokens else 0.0
-        table.add_row(
-            item.instance,
-            item.gpu_type,
-            str(item.calls),
-            str(item.questions),
-            tokens(item.prompt_tokens),
-            f"{cached:.0%}",
-            tokens(item.output_tokens),
-            f"{item.served_seconds / item.calls:.1f}" if item.calls else "–",
-        )
+    for name in ("Calls", "Share", "Waited", "Prefill", "Decode", "Prompt cached", "Tokens out"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for report in reports:
+        table.add_row(Text(report.policy, style="bold"))
+        total = sum(item.calls for item in report.instances) or 1
+        for item in report.instances:
+            calls = item.calls or 1
+            waited = item.waited_seconds + item.engine.queued_seconds
+            table.add_row(
+                f"  {item.instance}",
+                item.gpu_type,
+                str(item.calls),
+                f"{item.calls / total:.0%}",
+                f"{waited / calls:.2f}",
+                f"{item.engine.prefill_seconds / calls:.2f}",
+                f"{item.engine.decode_seconds / calls:.2f}",
+                f"{item.cached_tokens / item.prompt_tokens:.0%}" if item.prompt_tokens else "–",
+                tokens(item.output_tokens),
+            )
     return table
 
 
@@ -143,8 +150,14 @@ def _answer_cells(outcome: Outcome) -> tuple[RenderableType, ...]:
         if outcome.met
         else Text("late" if outcome.answer else "no", style="yellow"),
         str(len(calls)),
-        instances(calls),
+        _places(calls),
     )
+
+
+def _places(calls: Sequence[CallReport]) -> str:
+    """Return the calls by instance in the space of a column: `a100-0 5, l40s-0 2`."""
+    counts = Counter(call.instance for call in calls if call.instance)
+    return ", ".join(f"{name.removesuffix('-0')} {count}" for name, count in counts.most_common())
 
 
 def _row(
@@ -176,5 +189,12 @@ def _plain(value: float) -> str:
     return f"{value:.1f}" if math.isfinite(value) else "–"
 
 
-def _table(title: str) -> Table:
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
+def _table(title: str, *, expand: bool = False) -> Table:
+    return Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        expand=expand,
+    )

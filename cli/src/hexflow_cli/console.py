@@ -5,16 +5,25 @@ result. Every text from outside is printed as it is, never read as rich's markup
 """
 
 import json
+import os
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from hexflow_cli.exitcode import CommandError
 
-stdout = Console(highlight=False, markup=False, emoji=False)
-stderr = Console(stderr=True, highlight=False, markup=False, emoji=False)
+_PIPED_WIDTH = 120
+"""Columns of a table that goes into a file or a pipe, unless COLUMNS says otherwise."""
+
+
+def _width(stream: TextIO) -> int | None:
+    return None if stream.isatty() or os.environ.get("COLUMNS") else _PIPED_WIDTH
+
+
+stdout = Console(highlight=False, markup=False, emoji=False, width=_width(sys.stdout))
+stderr = Console(stderr=True, highlight=False, markup=False, emoji=False, width=_width(sys.stderr))
 
 
 def print_json(value: Any) -> None:

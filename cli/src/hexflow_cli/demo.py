@@ -2,17 +2,20 @@
 
 from dataclasses import asdict, dataclass
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from pydantic.alias_generators import to_camel
 from rich.live import Live
 from rich.text import Text
 
+from hexflow_api import POLICIES
 from hexflow_cli import comparison, samples
 from hexflow_cli.board import BurstBoard, line
 from hexflow_cli.burst import Asking, a_burst, ask_all
 from hexflow_cli.console import print_json, stderr, stdout
-from hexflow_cli.exitcode import ExitCode
+from hexflow_cli.enginetime import engine_times
+from hexflow_cli.exitcode import CommandError, ExitCode
 from hexflow_cli.laptop import Laptop, LaptopOptions, a_laptop
 from hexflow_cli.report import Outcome, Report, sum_up
 from hexflow_cli.sample.questions import sample_questions
@@ -30,6 +33,7 @@ class DemoOptions:
     time_scale: float
     policy: str
     baseline: str | None
+    book: Path | None
     as_json: bool
 
 
@@ -39,6 +43,8 @@ async def demo(options: DemoOptions) -> int:
         sample_questions().items, count=options.questions, span_seconds=SPAN_SECONDS, seed=options.seed
     )
     policies = [options.policy, *([options.baseline] if options.baseline else [])]
+    for policy in policies:
+        _refuse_unknown(policy)
     reports: list[Report] = []
     for policy in policies:
         reports.append(await _run(policy, burst, options))
@@ -51,9 +57,20 @@ async def demo(options: DemoOptions) -> int:
     return ExitCode.FAILED if any(report.wrong for report in reports) else ExitCode.DONE
 
 
+def _refuse_unknown(policy: str) -> None:
+    if policy not in POLICIES:
+        raise CommandError(
+            f"There is no policy {policy!r}. There are: {', '.join(POLICIES)}.",
+            code=ExitCode.USAGE,
+            reason="UnknownPolicy",
+        )
+
+
 async def _run(policy: str, burst: tuple[Asking, ...], options: DemoOptions) -> Report:
     stderr.print(Text(f"Starting three emulated GPUs and a router under {policy} …", style="dim"))
-    laptop_options = LaptopOptions(book=samples.BOOK, time_scale=options.time_scale, policy=policy)
+    laptop_options = LaptopOptions(
+        book=options.book or samples.BOOK, time_scale=options.time_scale, policy=policy
+    )
     async with a_laptop(laptop_options, log=_silent, note=_silent_note) as laptop:
         return await _burst(laptop, policy, burst, options)
 
@@ -81,12 +98,14 @@ async def _burst(laptop: Laptop, policy: str, burst: tuple[Asking, ...], options
             reference_time=sample_questions().reference_time,
             time_scale=options.time_scale,
             board=board,
-            on_outcome=(lambda outcome: None) if drawn else (lambda outcome: stderr.print(line(outcome))),
+            on_outcome=(lambda outcome: None)
+            if drawn
+            else (lambda outcome: stderr.print(line(outcome), no_wrap=True, overflow="ellipsis")),
         )
     finally:
         if drawn:
             live.stop()
-    return sum_up(policy, outcomes)
+    return sum_up(policy, outcomes, await engine_times(laptop.instance_urls()))
 
 
 def _show(reports: list[Report]) -> None:
@@ -94,10 +113,9 @@ def _show(reports: list[Report]) -> None:
     for report in reports:
         if report.wrong:
             stdout.print(comparison.wrong_table(report))
-    stdout.print(comparison.stages_table(reports))
-    for report in reports:
-        stdout.print(comparison.instances_table(report))
     stdout.print(comparison.policies_table(reports))
+    stdout.print(comparison.stages_table(reports))
+    stdout.print(comparison.instances_table(reports))
     stdout.print(comparison.conclusion(reports))
 
 
@@ -108,7 +126,10 @@ def _data(report: Report) -> dict[str, Any]:
         "byTenant": {name: _camel(asdict(latency)) for name, latency in report.by_tenant.items()},
         "makespanSeconds": report.makespan_seconds,
         "stages": [_camel(asdict(stage)) for stage in report.stages],
-        "instances": [_camel(asdict(instance)) for instance in report.instances],
+        "instances": [
+            {**_camel(asdict(instance)), "engine": _camel(asdict(instance.engine))}
+            for instance in report.instances
+        ],
         "wrong": len(report.wrong),
         "questions": [_question(outcome) for outcome in report.outcomes],
     }

@@ -80,6 +80,10 @@ class Fleet:
             if occupant.child
         }
 
+    def urls(self) -> dict[str, str]:
+        """Return where every running instance listens, by its id."""
+        return {occupant.instance_id: occupant.url for occupant in self._occupants.values() if occupant.url}
+
     async def _vacate(self, seat: Seat) -> None:
         occupant = self._occupants.pop(seat)
         occupant.keeper.cancel()

@@ -13,13 +13,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 from time import monotonic
 
-from watchfiles import Change, awatch
-
 from hexflow_api import ResourceError, Resources, load_resources, write_secrets
 from hexflow_cli import samples
 from hexflow_cli.client import RouterClient
+from hexflow_cli.databases import check_databases
 from hexflow_cli.exitcode import CommandError, ExitCode
 from hexflow_cli.fleet import Fleet
+from hexflow_cli.following import Fingerprint, edits, fingerprint
 from hexflow_cli.plan import seats
 from hexflow_cli.port import free_port
 from hexflow_cli.process import Child, Log, Supervisor
@@ -64,6 +64,7 @@ class Laptop:
         )
         self._router: Child | None = None
         self._closing = False
+        self._seen: Fingerprint = frozenset()
         self.resources: Resources
         self.url = ""
         self.admin_url = ""
@@ -75,6 +76,8 @@ class Laptop:
 
     async def start(self, resources: Resources) -> None:
         """Start everything and return when the router is ready. Raises CommandError, ResourceError."""
+        self._seen = fingerprint(self._options.paths)
+        await check_databases(resources)
         await self.apply(resources)
         for attempt in range(_BIND_ATTEMPTS):
             await self._start_router()
@@ -93,17 +96,17 @@ class Laptop:
     async def apply(self, resources: Resources) -> None:
         """Make the secrets and the instances those of the resources; the router reads the files itself."""
         wanted = seats(resources, book=self._options.book, time_scale=self._options.time_scale)
-        await asyncio.to_thread(samples.build_missing_shop, resources)
         write_secrets(resources, self.secrets)
         self.resources = resources
         await self._fleet.apply(wanted)
 
     async def follow_files(self) -> None:
         """Apply every edit of the resources; keep the last good ones while an edit is wrong. Runs until cancelled."""
-        folders = {path if path.is_dir() else path.parent for path in self._options.paths}
-        async for _ in awatch(*folders, watch_filter=_is_yaml, recursive=False, step=200):
+        async for _ in edits(self._options.paths, since=self._seen):
             try:
-                await self.apply(load_resources(self._options.paths))
+                resources = load_resources(self._options.paths)
+                await check_databases(resources)
+                await self.apply(resources)
                 self._note("resources changed and were applied")
             except (ResourceError, CommandError) as error:
                 self._note(f"resources changed, but are wrong; the last good ones stay in force:\n{error}")
@@ -131,6 +134,10 @@ class Laptop:
     def pids(self) -> dict[str, int]:
         """Return the processes by name: the router and each instance by its id."""
         return {"router": self._router.pid if self._router else 0, **self._fleet.pids()}
+
+    def instance_urls(self) -> dict[str, str]:
+        """Return where every emulated instance listens, by its id."""
+        return self._fleet.urls()
 
     def publish(self) -> Path:
         """Write the state file, by which `hexflow ask` finds us, and have it removed when we end."""
@@ -246,10 +253,6 @@ def _private_folder(root: Path) -> Path:
             code=ExitCode.ENVIRONMENT,
             reason="StateFolder",
         ) from error
-
-
-def _is_yaml(change: Change, path: str) -> bool:
-    return path.endswith((".yaml", ".yml"))
 
 
 def _died(what: str, code: int | None, tail: tuple[str, ...]) -> CommandError:

@@ -5,9 +5,10 @@ Percentiles are by nearest rank, so that each is a latency that some question re
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hexflow_cli.enginetime import EngineTime
 from hexflow_router.answer import Answer, CallReport, StageReport, Status
 
 
@@ -66,11 +67,8 @@ class StageTime:
     """Of these, on the longest chain of calls: before the call was sent to an instance."""
     mean_served_seconds: float
     """Of these, on the longest chain of calls: from being sent to its end."""
-
-    @property
-    def mean_other_seconds(self) -> float:
-        """Return what is left: running SQL, reading texts, waiting for this machine."""
-        return max(0.0, self.mean_seconds - self.mean_waited_seconds - self.mean_served_seconds)
+    mean_statement_seconds: float
+    """Sum over the statements that were run; several may have run at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +86,8 @@ class InstanceTime:
     """Sum over its calls: before they were sent."""
     served_seconds: float
     """Sum over its calls: from being sent to their end."""
+    engine: EngineTime = field(default_factory=EngineTime)
+    """The same seconds as the engine tells them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +115,10 @@ def percentile(values: Iterable[float], share: float) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
 
 
-def sum_up(policy: str, outcomes: Sequence[Outcome]) -> Report:
-    """Sum a burst up."""
+def sum_up(
+    policy: str, outcomes: Sequence[Outcome], engines: Mapping[str, EngineTime] | None = None
+) -> Report:
+    """Sum a burst up; `engines` has what the engines themselves say of their time."""
     tenants = dict.fromkeys(outcome.tenant for outcome in sorted(outcomes, key=lambda item: item.tenant))
     answers = [outcome.answer for outcome in outcomes if outcome.answer is not None]
     ends = [outcome.arrival_seconds + outcome.answer.seconds for outcome in outcomes if outcome.answer]
@@ -126,7 +128,7 @@ def sum_up(policy: str, outcomes: Sequence[Outcome]) -> Report:
         overall=_latency(outcomes),
         by_tenant={name: _latency([o for o in outcomes if o.tenant == name]) for name in tenants},
         stages=_stages(answers),
-        instances=_instances(answers),
+        instances=_instances(answers, engines or {}),
         makespan_seconds=max(ends, default=0.0),
     )
 
@@ -162,6 +164,7 @@ def _stage(name: str, stages: Sequence[StageReport]) -> StageTime:
         mean_seconds=sum(stage.seconds or 0.0 for stage in stages) / count,
         mean_waited_seconds=waited / count,
         mean_served_seconds=served / count,
+        mean_statement_seconds=sum(stage.statement_seconds for stage in stages) / count,
     )
 
 
@@ -187,7 +190,7 @@ class _Tally:
     served: float = 0.0
 
 
-def _instances(answers: Sequence[Answer]) -> tuple[InstanceTime, ...]:
+def _instances(answers: Sequence[Answer], engines: Mapping[str, EngineTime]) -> tuple[InstanceTime, ...]:
     tallies: dict[str, _Tally] = defaultdict(_Tally)
     for answer in answers:
         for call in (call for stage in answer.stages for call in stage.calls if call.instance):
@@ -211,6 +214,7 @@ def _instances(answers: Sequence[Answer]) -> tuple[InstanceTime, ...]:
             output_tokens=tally.output,
             waited_seconds=tally.waited,
             served_seconds=tally.served,
+            engine=engines.get(name, EngineTime()),
         )
         for name, tally in sorted(tallies.items())
     )

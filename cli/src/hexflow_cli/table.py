@@ -98,38 +98,32 @@ def explanation(answer: Answer) -> RenderableType:
 
 def _calls_table(stages: Sequence[StageReport]) -> Table:
     table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, title="Calls", title_justify="left", title_style="bold"
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1),
+        title="Calls",
+        title_justify="left",
+        title_style="bold",
     )
-    table.add_column("Stage")
-    table.add_column("Call")
-    table.add_column("Instance")
+    table.add_column("Stage and calls", no_wrap=True)
+    table.add_column("Instance", overflow="fold")
     for name in ("Budget", "Urgency", "Waited", "Took", "In", "Cached", "Out"):
         table.add_column(name, justify="right", no_wrap=True)
     for stage in stages:
-        note = (
-            f" ({stage.skipped or stage.status.lower()})"
-            if stage.status.lower() in ("skipped", "failed")
-            else ""
-        )
         table.add_row(
-            Text(stage.name + note, style="bold"),
-            "",
-            "",
+            Text(stage.name, style="bold"),
+            "" if stage.status == "Done" else Text(stage.status.lower(), style="yellow"),
             seconds(stage.budget_seconds),
             "",
             "",
             seconds(stage.seconds),
         )
         for call in stage.calls:
-            where = f"{call.instance or '–'}" + (f" ({call.gpu_type})" if call.gpu_type else "")
-            again = f", try {call.attempts}" if call.attempts > 1 else ""
-            urgency = "–" if call.urgency is None else f"{call.urgency:+.1f} s"
             table.add_row(
-                "",
-                f"{call.task} {call.sibling + 1}" + (f" round {call.round}" if call.round else "") + again,
-                where,
+                f"  {_call_name(call)}",
+                call.instance or Text(call.reason or call.status, style="yellow"),
                 seconds(call.budget_seconds),
-                urgency,
+                "–" if call.urgency is None else f"{call.urgency:+.1f} s",
                 seconds(call.queued_seconds),
                 seconds(call.seconds),
                 tokens(call.prompt_tokens),
@@ -137,6 +131,12 @@ def _calls_table(stages: Sequence[StageReport]) -> Table:
                 tokens(call.output_tokens),
             )
     return table
+
+
+def _call_name(call: CallReport) -> str:
+    again = f", try {call.attempts}" if call.attempts > 1 else ""
+    round_ = f", round {call.round + 1}" if call.round else ""
+    return f"{call.task} {call.sibling + 1}{round_}{again}"
 
 
 def _candidates_table(answer: Answer) -> Table:
