@@ -277,6 +277,24 @@ async def test_a_client_that_leaves_frees_the_engine_within_half_a_second(
         await path.until(lambda: path.value("hexflow_requests_total", door="openai", status="499") == 1)
 
 
+async def test_clients_that_leave_in_the_middle_of_streams_do_not_open_the_breaker() -> None:
+    async with (
+        raw_engine(stalls) as engine,
+        data_path(a_pool("a100", engine.url)) as path,
+        serving(path.door) as url,
+    ):
+        for number in range(8):
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+            head = f"POST {CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(STREAMED)}\r\n\r\n"
+            writer.write(head.encode() + STREAMED)
+            await reader.readuntil(b"hel")
+            writer.transport.abort()
+            await path.until(lambda: engine.gone == number + 1)  # noqa: B023 - awaited at once
+        await path.until(lambda: path.driver.outstanding == 0)
+        assert path.discovery.any_ready()
+        assert path.value("hexflow_calls_total", pool="a100", outcome="Cancelled") == 8
+
+
 async def test_a_waiting_call_of_a_client_that_left_leaves_the_queue() -> None:
     profile = Profile(t0=0.01, t1=0.0, t2=0.0, c1=0.0, c2=0.0, kv_tokens=10_000, slots=1)
     async with (

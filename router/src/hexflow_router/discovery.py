@@ -104,7 +104,7 @@ class Discovery:
         self._watches: dict[str, Watch] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._running = False
-        driver.health = self
+        driver.accounts.health = self
 
     # What there is
 

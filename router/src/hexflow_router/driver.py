@@ -11,16 +11,16 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
 
+from hexflow_router.accounts import Accounts
 from hexflow_router.attempt import Attempt, AttemptFailed, OpenStream, WholeAnswer
 from hexflow_router.exchange import CallFailed, Exchange, Placement, UpstreamRequest
 from hexflow_router.metrics import Metrics
 from hexflow_router.pending import Pending, failure_of
+from hexflow_router.seams import Scheduler
 from hexflow_router.upstream import Address, TimeOuts, Upstream
 from hexflow_scheduler import (
     Abort,
-    Call,
     Decision,
     DuplicateCall,
     End,
@@ -33,7 +33,7 @@ from hexflow_scheduler import (
     Usage,
 )
 
-__all__ = ["Driver", "Health", "Scheduler"]
+__all__ = ["Driver"]
 
 _log = logging.getLogger("hexflow.router.driver")
 
@@ -42,37 +42,6 @@ LEAST_WAIT = 10.0
 """Real seconds that a time-out is not shortened below by a time scale: a busy machine is not a silent engine."""
 LEAST_TOTAL = 120.0
 """The same for the total time of a call."""
-
-
-class Scheduler(Protocol):
-    """What the driver needs of a kernel (``Kernel`` or ``RecordingKernel``)."""
-
-    def instance(self, now: float, instance: Instance, /) -> Sequence[Decision]: ...
-    def arrive(self, now: float, calls: Sequence[Call], /) -> Sequence[Decision]: ...
-    def finished(self, now: float, call_id: str, usage: Usage, /) -> Sequence[Decision]: ...
-    def failed(self, now: float, call_id: str, /, *, reason: str, retryable: bool) -> Sequence[Decision]: ...
-    def cancel(self, now: float, call_id: str, /) -> Sequence[Decision]: ...
-    def wake(self, now: float, /) -> Sequence[Decision]: ...
-    def load(self, now: float, instance_id: str, foreign_running: int, /) -> Sequence[Decision]: ...
-    def next_wake(self) -> float | None: ...
-    def can_serve(self, model: str, pools: frozenset[str] | None, tokens: int, /) -> bool: ...
-    def view(self) -> Any: ...
-
-
-class Health(Protocol):
-    """Who wants to know how instances answer (discovery's breakers)."""
-
-    def answered(self, instance_id: str) -> None:
-        """Note an answer, a refusal of the call included."""
-        ...
-
-    def failed(self, instance_id: str, reason: str) -> None:
-        """Note that a try failed by the instance's fault."""
-        ...
-
-    def refused_priority(self, instance_id: str) -> None:
-        """Note that the engine refuses the ``priority`` field."""
-        ...
 
 
 class Driver:
@@ -95,7 +64,7 @@ class Driver:
         self.real_seconds = real_seconds
         self.time_outs = time_outs or TimeOuts()
         self.metrics = metrics or Metrics()
-        self.health: Health | None = None
+        self.accounts = Accounts(self.metrics)
         self._instances: dict[str, tuple[Instance, Address]] = {}
         self._pending: dict[str, Pending] = {}
         self._detached: set[Pending] = set()
@@ -155,12 +124,16 @@ class Driver:
             failure = AttemptFailed(
                 "EngineError", f"The engine reported an error: {engine_error}", retryable=False
             )
+        placement = pending.placement
+        assert placement is not None  # noqa: S101 - a stream comes from somewhere
+        if pending.withdrawn is not None:
+            return  # whoever left is to blame, not the instance
         if failure is not None:
-            self._note_failure(pending, failure)
+            self.accounts.failed(placement, failure)
         if self._pending.get(call_id) is not pending:
             return
         if failure is None:
-            self._note_success(pending)
+            self.accounts.succeeded(placement)
             self._finish(pending, stream.watch.usage, stream.watch.output_estimate)
         else:
             pending.last_failure = failure
@@ -284,8 +257,7 @@ class Driver:
             time_outs=self.time_outs,
             patience=self._patience,
         )
-        if send.attempt > 1:
-            self.metrics.count("hexflow_call_retries_total", instance.pool)
+        self.accounts.sent(placement)
         pending.task = asyncio.get_running_loop().create_task(self._try(pending, attempt, placement))
         if pending.request.on_placed is not None:
             try:
@@ -317,11 +289,11 @@ class Driver:
         if isinstance(outcome, WholeAnswer):
             pending.runs_on = None
             pending.keep(outcome, seconds=self.clock() - placement.sent_at)
-            self._note_success(pending)
+            self.accounts.succeeded(placement)
             self._finish(pending, outcome.usage, None)
         else:
             pending.first_token_seconds = self.clock() - placement.sent_at
-            self.metrics.observe("hexflow_first_byte_seconds", pending.first_token_seconds, placement.pool)
+            self.accounts.first_byte(placement, pending.first_token_seconds)
             pending.open(outcome)
 
     async def _failed(self, pending: Pending, failure: AttemptFailed) -> None:
@@ -332,9 +304,8 @@ class Driver:
         again = failure.retryable and (pending.request.retry_after_first_byte or elsewhere)
         if _mentions_priority(failure, placement):
             again = True
-            if self.health:
-                self.health.refused_priority(placement.instance_id)
-        self._note_failure(pending, failure)
+            self.accounts.refused_priority(placement)
+        self.accounts.failed(placement, failure)
         if again and not elsewhere and failure.answer is not None:
             # Only this engine is left and it is overloaded: it keeps its slot while it is given time.
             wait = failure.answer.retry_after() or 0.25 * 2**placement.attempts
@@ -369,18 +340,11 @@ class Driver:
         )
         usage = replace(usage, first_token_seconds=pending.first_token_seconds)
         pending.usage, pending.token_source = usage, source
-        pool = placement.pool
-        self.metrics.observe("hexflow_call_seconds", now - placement.sent_at, pool)
-        self.metrics.observe("hexflow_call_queued_seconds", placement.queued_seconds, pool)
-        self.metrics.count("hexflow_tokens_total", pool, "prompt", source, by=usage.prompt_tokens)
-        self.metrics.count("hexflow_tokens_total", pool, "output", source, by=usage.output_tokens)
-        if usage.cached_tokens:
-            self.metrics.count("hexflow_tokens_total", pool, "cached", source, by=usage.cached_tokens)
+        self.accounts.finished(placement, usage, source=source, now=now)
         self._apply(self.kernel.finished(now, pending.call.call_id, usage))
 
     def _end(self, pending: Pending, end: End) -> None:
-        pool = pending.placement.pool if pending.placement else "none"
-        self.metrics.count("hexflow_calls_total", pool, end.outcome)
+        self.accounts.ended(pending.placement, end.outcome)
         del self._pending[end.call_id]
         if pending in self._detached:
             return
@@ -402,22 +366,6 @@ class Driver:
                 reason="TotalTimeout",
             ),
         )
-
-    def _note_success(self, pending: Pending) -> None:
-        if self.health and pending.placement:
-            self.health.answered(pending.placement.instance_id)
-
-    def _note_failure(self, pending: Pending, failure: AttemptFailed) -> None:
-        placement = pending.placement
-        if placement is None:
-            return
-        self.metrics.count("hexflow_call_failures_total", placement.pool, failure.reason)
-        if not self.health:
-            return
-        if failure.blames_instance:
-            self.health.failed(placement.instance_id, failure.reason)
-        elif failure.answer is not None:
-            self.health.answered(placement.instance_id)
 
     def _arm(self) -> None:
         if self._wake:
