@@ -92,18 +92,17 @@ def settle(draft: Draft) -> Candidate:
     if usable:
         return max(usable, key=lambda candidate: (candidate.passed, candidate.votes, -candidate.index))
     raise_no_answer(draft)
-    raise AssertionError("unreachable")
+    raise AllCandidatesFailed(
+        "There are statements, but no stage has run one: add SelfCorrection or Evaluation."
+    )
 
 
 def raise_no_answer(draft: Draft) -> None:
     """Raise what fits candidates without rows; return if one of them may still get some."""
     with_sql = [candidate for candidate in draft.candidates if candidate.sql is not None]
     refusals = [candidate for candidate in draft.candidates if candidate.refusal is not None]
-    if (
-        refusals
-        and len(refusals) * 2 > len(draft.candidates) - len(with_sql)
-        and len(refusals) >= len(with_sql)
-    ):
+    without = len(draft.candidates) - len(with_sql)
+    if len(refusals) > len(with_sql) and 2 * len(refusals) > without:
         raise Unanswerable(
             f"No SQL over this schema answers the question: {quote(refusals[0].refusal or '')}"
         )
@@ -112,9 +111,8 @@ def raise_no_answer(draft: Draft) -> None:
         said = f"the model said: {quote(text)}" if text else "the model said nothing"
         raise NoStatement(f"No candidate holds an SQL statement; {said}")
     if all(candidate.error is not None for candidate in with_sql):
-        last = with_sql[0]
         raise AllCandidatesFailed(
-            f"All {len(with_sql)} statements fail, the first with: {quote(last.error or '')}"
+            f"All {len(with_sql)} statements fail, the first with: {quote(with_sql[0].error or '')}"
         )
 
 
