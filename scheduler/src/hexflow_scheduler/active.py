@@ -54,6 +54,8 @@ class ActiveCall:
     """Tokens of KV cache it is expected to hold at its end, those blocks left out."""
     sent: float | None = None
     """When it was last sent."""
+    predicted_finish: float = 0.0
+    """When it is expected to end; only meaningful once sent."""
     sequence_seconds: float = 0.0
     """Reading of its instance's ``sequence_seconds`` when it was sent."""
     cached_tokens: int = 0
@@ -62,8 +64,3 @@ class ActiveCall:
     """Times it was sent."""
     failed_on: set[str] = field(default_factory=set)
     """Instances that failed it."""
-
-    @property
-    def predicted_finish(self) -> float:
-        """Instant at which a running call is expected to end; only meaningful once sent."""
-        return (self.sent or 0.0) + self.predicted_seconds

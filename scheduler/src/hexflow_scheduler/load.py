@@ -143,7 +143,8 @@ class InstanceLoad:
         quantum = self.speed.quantum
         ours = self._waiting_seconds
         for active in self._running.values():
-            ours += max(quantum, active.predicted_finish - now)
+            left = active.predicted_finish - now
+            ours += left if left > quantum else quantum
         if self.foreign:
             mean = ours / max(1, len(self._running) + len(self.queue))
             ours += self.foreign * max(quantum, mean / 2)
@@ -186,6 +187,7 @@ class InstanceLoad:
         active.load = self
         active.phase = Phase.RUNNING
         active.sent = now
+        active.predicted_finish = now + active.predicted_seconds
         active.attempt += 1
         active.sequence_seconds = self.sequence_seconds
         self._running[active.call.call_id] = active
