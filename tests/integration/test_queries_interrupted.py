@@ -199,11 +199,13 @@ async def test_a_stopping_router_takes_no_new_query_and_ends_the_running_ones(tm
         draining = asyncio.create_task(router.router.drain(0.3))
         await until(lambda: router.router.queries.draining)
         refused = await router.ask()
+        call = await router.client.post("/v1/chat/completions", json={"model": "any", "messages": []})
         ready = await router.client.get("/readyz")
         await draining
         stopped = await asking
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "stopping")
     assert refused.headers["retry-after"]
+    assert (call.status_code, call.json()["error"]["code"]) == (503, "stopping")
     assert (ready.status_code, ready.json()["reason"]) == (503, "Stopping")
     assert (stopped.status_code, stopped.json()["reason"]) == (503, "Stopping")
 

@@ -18,13 +18,13 @@ from hexflow_router.answer import Answer, Question
 from hexflow_router.auth import Tenant
 from hexflow_router.bounds import BoundedRequests
 from hexflow_router.configuration import ConfigurationWatch, WorkflowSetup
-from hexflow_router.errors import ApiError, install_error_handlers
+from hexflow_router.errors import ApiError, error_response, install_error_handlers
 from hexflow_router.events import encoded
 from hexflow_router.health import Readiness
 from hexflow_router.intake import pick, read_question, unknown
 from hexflow_router.metrics import Metrics
 from hexflow_router.openai import OpenAIDoor
-from hexflow_router.queries import Finished, Queries
+from hexflow_router.queries import Finished, Queries, stopping
 from hexflow_router.query import Query, http_status
 from hexflow_router.settings import Settings
 
@@ -53,7 +53,10 @@ def create_app(doors: Doors) -> ASGIApp:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and doors.openai.serves(scope["path"]):
-            await doors.openai(scope, receive, send)
+            if doors.queries.draining and scope["method"] == "POST":
+                await error_response(stopping())(scope, receive, send)
+            else:
+                await doors.openai(scope, receive, send)
         elif scope["type"] == "http":
             await others(scope, receive, _noted(scope, send, doors.metrics))
 

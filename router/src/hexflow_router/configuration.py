@@ -245,27 +245,35 @@ class ConfigurationWatch:
 
     async def _changes(self) -> AsyncIterator[None]:
         while True:
-            folders = {path if path.is_dir() else path.parent for path in self._watched()}
-            there = [folder for folder in folders if folder.is_dir()]
             with contextlib.suppress(OSError, RuntimeError):
                 async for _ in awatch(
-                    *there, rust_timeout=int(LOOK_AGAIN_SECONDS * 1000), yield_on_timeout=True, debounce=200
+                    *await asyncio.to_thread(self._folders),
+                    recursive=False,
+                    rust_timeout=int(LOOK_AGAIN_SECONDS * 1000),
+                    yield_on_timeout=True,
+                    debounce=200,
                 ):
                     yield
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
             yield
 
-    def _watched(self) -> tuple[Path, ...]:
-        return self._paths if self._secrets_dir is None else (*self._paths, self._secrets_dir)
+    def _folders(self) -> list[Path]:
+        folders = {path if path.is_dir() else path.parent for path in self._paths}
+        if self._secrets_dir is not None:
+            folders |= {self._secrets_dir, *self._secrets_dir.glob("*/")}
+        return sorted(folder for folder in folders if folder.is_dir())
 
     def _look(self) -> object:
+        files: list[Path] = []
+        for path in self._paths:
+            files += [*path.glob("*.yaml"), *path.glob("*.yml")] if path.is_dir() else [path]
+        if self._secrets_dir is not None:
+            files += self._secrets_dir.glob("*/*")
         seen = []
-        for path in self._watched():
-            files = sorted(path.rglob("*")) if path.is_dir() else [path]
-            for file in files:
-                with contextlib.suppress(OSError):
-                    found = file.stat()
-                    seen.append((str(file), found.st_mtime_ns, found.st_size, found.st_ino))
+        for file in sorted(files):
+            with contextlib.suppress(OSError):
+                found = file.stat()
+                seen.append((str(file), found.st_mtime_ns, found.st_size, found.st_ino))
         return tuple(seen)
 
     def apply(self, configuration: Configuration) -> None:

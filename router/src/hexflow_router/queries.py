@@ -26,6 +26,16 @@ KEPT_BYTES = 64 * 1024 * 1024
 """Most bytes of finished answers that stay in memory."""
 
 
+def stopping() -> ApiError:
+    """Return the refusal of whatever comes while the router drains."""
+    return ApiError(
+        "The router is stopping; ask again in a moment, another takes over.",
+        status=503,
+        code="stopping",
+        retry_after=5,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRules:
     """Bound the queries of a process."""
@@ -80,12 +90,7 @@ class Queries:
     ) -> Query:
         """Start a query. Raises ApiError where it may not start (429, 503)."""
         if self.draining:
-            raise ApiError(
-                "The router is stopping; ask again in a moment, another takes over.",
-                status=503,
-                code="stopping",
-                retry_after=5,
-            )
+            raise stopping()
         if len(self._running) >= self.rules.max_running:
             raise ApiError(
                 f"{len(self._running)} queries run, as many as this router takes; try again.",
