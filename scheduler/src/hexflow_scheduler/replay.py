@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hexflow_scheduler.decision import Decision
 from hexflow_scheduler.errors import InvalidRecord
-from hexflow_scheduler.eventlog import Record, apply, kernel_of
+from hexflow_scheduler.eventlog import START, Record, apply, kernel_of
 from hexflow_scheduler.kernel import Kernel
 
 
@@ -33,15 +33,20 @@ class Difference:
 class Replay:
     """Feed records to a fresh kernel, one by one."""
 
+    kernel: Kernel
+
     def __init__(self, start: Record) -> None:
-        self.kernel = kernel_of(start)
-        self._next = start.sequence + 1
+        self._begin(start)
 
     def feed(self, record: Record) -> Difference | None:
         """Give the kernel a record's input; return the difference if it decides otherwise.
 
-        Raises InvalidRecord for a gap in the log or an input that cannot be.
+        Another start is where a router began anew, and so does the replay. Raises InvalidRecord for a gap
+        in the log or an input that cannot be.
         """
+        if record.input == START:
+            self._begin(record)
+            return None
         if record.sequence != self._next:
             raise InvalidRecord(
                 f"record {record.sequence} follows where {self._next} should; lines are missing"
@@ -49,6 +54,10 @@ class Replay:
         self._next += 1
         decided = apply(self.kernel, record)
         return None if decided == record.decisions else Difference(record=record, decided=decided)
+
+    def _begin(self, start: Record) -> None:
+        self.kernel = kernel_of(start)
+        self._next = start.sequence + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +82,7 @@ def replay(records: Iterable[Record]) -> Replayed:
     inputs = decisions = 0
     difference = None
     for record in stream:
-        inputs += 1
+        inputs += record.input != START
         decisions += len(record.decisions)
         difference = replaying.feed(record)
         if difference is not None:

@@ -180,6 +180,12 @@ def test_a_line_that_is_no_record_is_refused(line: str, message: str) -> None:
         decode(line)
 
 
+def test_a_file_to_which_a_router_added_after_a_restart_is_replayed_run_by_run() -> None:
+    result = replay(decode(line) for line in [*a_log(), *a_log()])
+    assert result.difference is None
+    assert result.inputs == 22
+
+
 def test_a_log_without_its_head_is_refused() -> None:
     with pytest.raises(InvalidRecord, match="its head is missing"):
         replay(decode(line) for line in a_log()[1:])
