@@ -13,7 +13,7 @@ from hexflow_scheduler.call import Call, Usage
 from hexflow_scheduler.cost import Speed
 from hexflow_scheduler.errors import InvalidInput
 from hexflow_scheduler.instance import Instance
-from hexflow_scheduler.quantile import Quantiles
+from hexflow_scheduler.quantile import MEMORY, Quantiles
 
 BYTES_PER_TOKEN = 3.6
 """Bytes of UTF-8 to a token, between prose (about 4.4) and schemas with numbers (about 3)."""
@@ -131,6 +131,8 @@ class Estimates:
         rank = min(call.round, MOST_ROUNDS - 1)
         counts.extend([0.0] * (rank + 1 - len(counts)))
         counts[rank] += 1.0
+        if counts[0] > MEMORY:
+            counts[:] = [count / 2 for count in counts]
 
     def finished(self, call: Call, usage: Usage) -> None:
         """Learn the lengths of a finished call."""

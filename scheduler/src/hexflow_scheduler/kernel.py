@@ -11,7 +11,7 @@ from types import MappingProxyType
 from hexflow_scheduler.active import ActiveCall, Phase
 from hexflow_scheduler.call import Call, Usage
 from hexflow_scheduler.decision import Abort, Decision, End, Outcome, Place, Send
-from hexflow_scheduler.errors import CallNotRunning, DuplicateCall, InvalidInput, UnknownCall
+from hexflow_scheduler.errors import CallNotRunning, DuplicateCall, InvalidInput, SchedulerError, UnknownCall
 from hexflow_scheduler.estimate import Estimates
 from hexflow_scheduler.fleet import Fleet, can_serve, serves
 from hexflow_scheduler.instance import Instance, InstanceState
@@ -231,7 +231,11 @@ class Kernel:
                 for choice in self._dispatch.place(self._now, siblings, self._fleet, values)
             }
             for active in siblings:
-                choice = choices[active.order]
+                choice = choices.get(active.order)
+                if choice is None:
+                    raise SchedulerError(
+                        f"{self.policy.dispatch} chose no instance for {active.call.call_id!r}"
+                    )
                 self._fleet.put(active, choice.load)
                 touched[choice.load.instance_id] = choice.load
                 out.append(

@@ -72,6 +72,16 @@ def test_rounds_are_the_mean_length_of_a_chain() -> None:
     assert estimates.rounds("w", "never-seen") == 1.0
 
 
+def test_old_rounds_fade() -> None:
+    estimates = Estimates()
+    for rank in (0, 1):
+        for _ in range(2000):
+            estimates.arrived(a_call(stage="fix", round=rank))
+    for _ in range(6001):
+        estimates.arrived(a_call(stage="fix"))
+    assert estimates.rounds("", "fix") < 1.2
+
+
 def test_a_stage_costs_its_rounds_times_the_mean_call_over_the_fleet() -> None:
     estimates = Estimates()
     for rank in (0, 1):

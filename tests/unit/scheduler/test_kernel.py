@@ -15,10 +15,12 @@ from hexflow_scheduler import (
     Parameters,
     Place,
     Policy,
+    SchedulerError,
     Send,
     UnknownCall,
     UnknownInstance,
 )
+from hexflow_scheduler.dispatch.round_robin import RoundRobin
 from support.calls import FAST, MODEL, SLOW, a_call, an_instance, calls, gone, usage
 from support.decisions import aborted, ended, placed, sent, the_end, the_place, the_send
 
@@ -153,6 +155,17 @@ def test_no_priority_is_sent_under_first_come_first_served() -> None:
 
 def test_nothing_arrives_with_an_empty_release() -> None:
     assert a_kernel("a").arrive(0.0, []) == ()
+
+
+def test_a_rule_that_forgets_a_call_is_named() -> None:
+    class Forgetful(RoundRobin):
+        def place(self, now: float, siblings: Any, fleet: Any, values: Any, /) -> Any:
+            return super().place(now, siblings[1:], fleet, values)
+
+    kernel = a_kernel("a")
+    kernel._dispatch = Forgetful()
+    with pytest.raises(SchedulerError, match="RoundRobin chose no instance for 'c0'"):
+        kernel.arrive(0.0, calls(2))
 
 
 # Parking
