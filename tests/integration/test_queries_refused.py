@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hexflow_router.configuration import arrange
+from hexflow_scheduler import decode, replay
 from support.resources import a_workflow, pool_data, resources_of
 from support.router import (
     QUESTION,
@@ -229,6 +230,30 @@ async def test_a_changed_configuration_is_in_force_without_a_restart(tmp_path: P
         await until(changed, seconds=10)
         state = (await router.admin.get("/debug/scheduler")).json()
     assert state["workflowParameters"][WORKFLOW]["alpha"] == 0.7
+
+
+async def test_another_policy_takes_over_when_no_call_is_outstanding(tmp_path: Path) -> None:
+    laptop = a_laptop(tmp_path / "laptop", scheduling={"alpha": {"value": 0.7}})
+    async with a_router(laptop) as router:
+        await router.fault("slow:20")
+        asking = asyncio.create_task(router.ask())
+        await until(lambda: router.router.driver.outstanding > 0)
+        laptop.write_workflow(scheduling={"policy": "RoundRobin"})
+        await until(lambda: router.router.watch.reloads == 1, seconds=10)
+        meanwhile = (await router.admin.get("/readyz")).json()["policy"]
+        await router.fault("slow:1")
+        first = (await asking).json()
+        await until(lambda: router.router.succession.policy == "RoundRobin")
+        second = (await router.ask()).json()
+        state = (await router.admin.get("/debug/scheduler")).json()
+        lines = (await router.admin.get("/v1/events")).text.splitlines()
+    assert meanwhile == {"inForce": "HexGenFlow", "named": "RoundRobin"}
+    assert (first["status"], first["policy"]) == ("Succeeded", "HexGenFlow")
+    assert (second["status"], second["policy"]) == ("Succeeded", "RoundRobin")
+    assert len(state["instances"]) == 2
+    assert state["workflowParameters"] == {}
+    assert sum('"n":0,' in line for line in lines) == 2
+    assert replay(decode(line) for line in lines).difference is None
 
 
 async def test_a_bad_configuration_leaves_the_last_good_one_in_force(tmp_path: Path) -> None:

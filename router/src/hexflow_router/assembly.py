@@ -31,16 +31,9 @@ from hexflow_router.openai import OpenAIDoor
 from hexflow_router.pipeline import Pipeline
 from hexflow_router.queries import Queries, QueryRules
 from hexflow_router.settings import Settings
+from hexflow_router.succession import Succession
 from hexflow_router.upstream import HttpUpstream, Upstream
-from hexflow_scheduler import (
-    InstanceState,
-    InvalidParameter,
-    Kernel,
-    Parameters,
-    Policy,
-    RecordingKernel,
-    TimeScale,
-)
+from hexflow_scheduler import InstanceState, TimeScale
 from hexflow_sql.limits import Limits
 
 _log = logging.getLogger("hexflow.router")
@@ -76,7 +69,7 @@ class Router:
     driver: Driver
     discovery: Discovery
     metrics: Metrics
-    kernel: RecordingKernel
+    succession: Succession
 
     async def drain(self, grace_seconds: float) -> None:
         """Take nothing new and let what runs finish, for at most ``grace_seconds`` (real)."""
@@ -113,10 +106,15 @@ async def running_router(
             event_log.write(line)
             placements.append(line)
 
-        kernel = RecordingKernel(Kernel(policy_of(watch.current)), sink)
+        succession = Succession(watch.current, sink)
+        stack.callback(succession.close)
         upstream = world.upstream(watch) if world.upstream else HttpUpstream()
         driver = Driver(
-            kernel, upstream=upstream, clock=clock, real_seconds=scale.real_seconds, metrics=metrics
+            succession.kernel,
+            upstream=upstream,
+            clock=clock,
+            real_seconds=scale.real_seconds,
+            metrics=metrics,
         )
         stack.push_async_callback(driver.close)
         databases = Databases()
@@ -128,7 +126,7 @@ async def running_router(
             metrics=metrics,
             clock=clock,
             scale=scale,
-            stage_seconds=kernel.stage_seconds,
+            stage_seconds=lambda *which: succession.kernel.stage_seconds(*which),
             new_id=world.new_id,
             limits=Limits(seconds=scale.emulated_seconds(STATEMENT_SECONDS), rows=settings.max_rows),
         )
@@ -158,11 +156,7 @@ async def running_router(
                 upstream.trust(configuration.fleet.trust)
             discovery.configure(configuration.fleet.pools)
             databases.configure(configuration)
-            _set_parameters(kernel, configuration, clock())
-            if (named := policy_of(configuration).name) != kernel.policy.name:
-                _log.warning(
-                    "The policy %s is named, %s stays in force until a restart.", named, kernel.policy.name
-                )
+            succession.configure(configuration, driver)
             metrics.count("hexflow_configuration_loads_total", "Applied")
 
         watch.subscribe(configure)
@@ -176,8 +170,8 @@ async def running_router(
                 ],
                 known_instances=len(instances),
                 watch=watch,
-                policy=kernel.policy.name,
-                named_policy=policy_of(watch.current).name,
+                policy=succession.policy,
+                named_policy=succession.named_policy,
                 draining=queries.draining,
             )
 
@@ -192,7 +186,7 @@ async def running_router(
             queries=queries,
             metrics=metrics,
             readiness=ready,
-            policy=lambda: kernel.policy.name,
+            policy=lambda: succession.policy,
             openai=OpenAIDoor(
                 driver,
                 catalogue=lambda: catalogue[0],
@@ -201,7 +195,7 @@ async def running_router(
             ),
         )
         insight = Insight(
-            view=kernel.view,
+            view=lambda: succession.kernel.view(),
             readiness=ready,
             exposition=exposition,
             now=clock,
@@ -219,33 +213,9 @@ async def running_router(
             driver=driver,
             discovery=discovery,
             metrics=metrics,
-            kernel=kernel,
+            succession=succession,
         )
         await queries.drain(0.0)
-
-
-def policy_of(configuration: Configuration) -> Policy:
-    """Return the policy that the leading workflow names."""
-    leading = configuration.leading
-    return Policy.named(leading.policy) if leading else Policy.named()
-
-
-def parameters_of(configuration: Configuration, workflow: str) -> Parameters:
-    """Return the parameters that a workflow's resource sets."""
-    scheduling = configuration.workflows[workflow].workflow.spec.scheduling
-    given = {"alpha": scheduling.alpha, "beta": scheduling.beta}
-    return Parameters(**{name: value.initial for name, value in given.items() if value is not None})
-
-
-def _set_parameters(kernel: RecordingKernel, configuration: Configuration, now: float) -> None:
-    for name in configuration.workflows:
-        parameters = parameters_of(configuration, name)
-        if not parameters:
-            continue
-        try:
-            kernel.parameters(now, parameters, workflow=name)
-        except InvalidParameter as problem:
-            _log.warning("The parameters of workflow %r are not used: %s", name, problem)
 
 
 def _spawn(work: "object", name: str) -> "asyncio.Task[None]":

@@ -8,7 +8,7 @@ our own calls may be tried again at any time, a passed-through one only before i
 import asyncio
 import contextlib
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -65,12 +65,17 @@ class Driver:
         self.time_outs = time_outs or TimeOuts()
         self.metrics = metrics or Metrics()
         self.accounts = Accounts(self.metrics)
+        self.fleet_version = 0
+        """Grows whenever an instance appears, changes or goes."""
         self._instances: dict[str, tuple[Instance, Address]] = {}
         self._pending: dict[str, Pending] = {}
+        self.sequences: Counter[str] = Counter()
+        """Sequences that run on each instance, kept by ``Pending.runs_on``."""
         self._detached: set[Pending] = set()
         self._decisions: deque[Decision] = deque()
         self._applying = False
         self._wake: asyncio.TimerHandle | None = None
+        self._wake_at: float | None = None
         self._closed = False
 
     # What the front doors use
@@ -148,6 +153,7 @@ class Driver:
 
     def tell(self, instance: Instance, address: Address) -> None:
         """Tell of an instance that appeared, changed or is gone."""
+        self.fleet_version += 1
         if instance.state is InstanceState.GONE:
             for pending in [each for each in self._pending.values() if each.runs_on == instance.instance_id]:
                 if pending.seen_by_client:
@@ -160,6 +166,12 @@ class Driver:
             self._instances[instance.instance_id] = (instance, address)
             self._apply(self.kernel.instance(self.clock(), instance))
 
+    def succeed(self, kernel: Scheduler) -> None:
+        """Go on with another kernel, which is told of every instance. Only while nothing is outstanding."""
+        self.kernel = kernel
+        for instance, _ in self._instances.values():
+            self._apply(kernel.instance(self.clock(), instance))
+
     def load(self, instance_id: str, foreign_running: int) -> None:
         """Tell how many calls run on an engine that did not come from here."""
         if instance_id in self._instances:
@@ -171,7 +183,7 @@ class Driver:
 
     def in_flight(self, instance_id: str) -> int:
         """Return how many sequences an instance has for us (a call of n samples is n of them)."""
-        return sum(each.call.samples for each in self._pending.values() if each.runs_on == instance_id)
+        return self.sequences[instance_id]
 
     def oldest_wait(self) -> float:
         """Return how long the call has waited that waits longest, in seconds; 0 where none waits."""
@@ -368,10 +380,13 @@ class Driver:
         )
 
     def _arm(self) -> None:
+        at = self.kernel.next_wake()
+        if at == self._wake_at and (self._wake is not None) == (at is not None):
+            return
         if self._wake:
             self._wake.cancel()
             self._wake = None
-        at = self.kernel.next_wake()
+        self._wake_at = at
         if at is not None and not self._closed:
             delay = max(0.001, self.real_seconds(at - self.clock()))
             self._wake = asyncio.get_running_loop().call_later(delay, self._woken)

@@ -40,7 +40,7 @@ def readiness(
             "error": watch.error,
             "problems": list(configuration.problems),
         },
-        "policy": {"inForce": policy, "afterRestart": named_policy},
+        "policy": {"inForce": policy, "named": named_policy},
     }
     if draining:
         return Readiness(ready=False, reason="Stopping", details=details)

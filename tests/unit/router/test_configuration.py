@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from hexflow_api import Resources, write_secrets
-from hexflow_router.assembly import parameters_of, policy_of
 from hexflow_router.configuration import Configuration, ConfigurationWatch, arrange, read_configuration
 from hexflow_router.databases import Databases
+from hexflow_router.succession import parameters_of, policy_of
 from hexflow_sql.errors import DatabaseUnavailable
 from support.resources import MODEL, a_pool, a_secret, a_workflow, resources_of
 from support.router import Laptop, a_laptop

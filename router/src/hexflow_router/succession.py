@@ -1,0 +1,90 @@
+"""The kernel in force and its successor.
+
+Queue keys of two policies cannot be compared, so a kernel keeps its policy for life. When the resources name
+another one, a new kernel takes over at the first moment when no call is outstanding; it inherits what was
+learned, is told of every instance, and begins a new part of the event log. Parameters change at once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from hexflow_router.configuration import Configuration
+from hexflow_router.driver import Driver
+from hexflow_scheduler import InvalidParameter, Kernel, Parameters, Policy, RecordingKernel
+
+_log = logging.getLogger("hexflow.router")
+
+LOOK_AGAIN_SECONDS = 0.2
+"""Real seconds between two looks whether a new policy may take over."""
+
+
+class Succession:
+    """Hold the kernel in force. For one event loop."""
+
+    def __init__(self, configuration: Configuration, sink: Callable[[str], None]) -> None:
+        """Make the first kernel; ``sink`` gets the lines of the event log."""
+        self._sink = sink
+        self._configuration = configuration
+        self._timer: asyncio.TimerHandle | None = None
+        self.kernel = RecordingKernel(Kernel(policy_of(configuration)), sink)
+
+    @property
+    def policy(self) -> str:
+        """The policy in force."""
+        return self.kernel.policy.name
+
+    @property
+    def named_policy(self) -> str:
+        """The policy that the resources name."""
+        return policy_of(self._configuration).name
+
+    def configure(self, configuration: Configuration, driver: Driver) -> None:
+        """Take over the policy and the parameters of a configuration, as soon as may be."""
+        self._configuration = configuration
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.named_policy == self.policy:
+            self._set_parameters(driver.clock())
+        elif driver.outstanding:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(LOOK_AGAIN_SECONDS, self.configure, configuration, driver)
+        else:
+            _log.info("The policy %s takes over from %s.", self.named_policy, self.policy)
+            kernel = Kernel(policy_of(configuration), self.kernel.estimates)
+            self.kernel = RecordingKernel(kernel, self._sink)
+            driver.succeed(self.kernel)
+            self._set_parameters(driver.clock())
+
+    def close(self) -> None:
+        """Await no successor any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _set_parameters(self, now: float) -> None:
+        known = self.kernel.view().workflow_parameters
+        for workflow in {*known, *self._configuration.workflows}:
+            parameters = parameters_of(self._configuration, workflow)
+            if not parameters and workflow not in known:
+                continue
+            try:
+                self.kernel.parameters(now, parameters, workflow=workflow)
+            except InvalidParameter as problem:
+                _log.warning("The parameters of workflow %r are not used: %s", workflow, problem)
+
+
+def policy_of(configuration: Configuration) -> Policy:
+    """Return the policy that the leading workflow names."""
+    leading = configuration.leading
+    return Policy.named(leading.policy) if leading else Policy.named()
+
+
+def parameters_of(configuration: Configuration, workflow: str) -> Parameters:
+    """Return the parameters that a workflow's resource sets; none where there is no such workflow."""
+    setup = configuration.workflows.get(workflow)
+    if setup is None:
+        return Parameters()
+    scheduling = setup.workflow.spec.scheduling
+    given = {"alpha": scheduling.alpha, "beta": scheduling.beta}
+    return Parameters(**{name: value.initial for name, value in given.items() if value is not None})
