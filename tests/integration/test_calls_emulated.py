@@ -10,7 +10,7 @@ import aiohttp
 import openai
 import pytest
 
-from hexflow_router.discovery import Discovery
+from hexflow_router.discovery import Discovery, endpoint_id
 from hexflow_router.exchange import CallFailed
 from hexflow_router.watch import ProbeRule
 from hexflow_scheduler import InstanceState
@@ -49,7 +49,7 @@ async def test_an_instance_killed_in_the_middle_of_a_stream_ends_it_with_an_erro
     ):
         assert reply.status == 200
         body = await reply.content.readuntil(b"\n\n")
-        (first if path.driver.in_flight(f"a100:{first.url[7:]}") else second).kill()
+        (first if path.driver.in_flight(endpoint_id("a100", first.url)) else second).kill()
         body += await reply.read()
         assert b"[DONE]" not in body
         assert json.loads(body.strip().rpartition(b"data: ")[2])["error"]["reason"] == "BrokenAnswer"
@@ -67,7 +67,7 @@ async def test_a_passed_through_call_that_is_not_streamed_is_tried_elsewhere_whe
         asked = asyncio.ensure_future(session.post(url + CHAT, data=BODY))
         await path.until(lambda: path.running() == 1)
         await asyncio.sleep(0.2)
-        (first if path.driver.in_flight(f"a100:{first.url[7:]}") else second).kill()
+        (first if path.driver.in_flight(endpoint_id("a100", first.url)) else second).kill()
         reply = await asked
         assert reply.status == 200
         assert json.loads(await reply.read())["usage"]["completion_tokens"] == 50
@@ -155,7 +155,7 @@ async def test_a_hanging_server_is_given_up_and_its_calls_go_elsewhere() -> None
         path.discovery.running(),
     ):
         exchanges = path.driver.release([a_request(ours=True) for _ in range(2)])
-        await path.until(lambda: path.driver.in_flight(f"a100:{first.url[7:]}") == 1)
+        await path.until(lambda: path.driver.in_flight(endpoint_id("a100", first.url)) == 1)
         first.process.send_signal(signal.SIGSTOP)
         replies = [await exchange.read() for exchange in exchanges]
         assert {reply.placement.pool for reply in replies} == {"l40s"}

@@ -410,3 +410,38 @@ async def test_a_tenant_cannot_raise_its_own_class() -> None:
         call = seen[0].call
         assert call.tenant == "support"
         assert round((call.deadline or 0) - call.query_arrival) == 60
+
+
+async def test_the_limits_of_a_tenant_hold_for_calls_too() -> None:
+    tenant = Tenant(name="support", workflow="shop", keyed=True, max_in_flight=1)
+    keeper = Doorkeeper(tenants={"shop": (tenant,)}, keys={fingerprint("k"): (tenant,)})
+    async with (
+        raw_engine(silent) as engine,
+        data_path(a_pool("a100", engine.url), doorkeeper=keeper) as path,
+        serving(path.door) as url,
+    ):
+        first = asyncio.create_task(post(url, BODY, authorization="Bearer k", x_hexflow_query="q"))
+        await path.until(lambda: len(engine.calls) == 1)
+        same = asyncio.create_task(post(url, BODY, authorization="Bearer k", x_hexflow_query="q"))
+        await path.until(lambda: len(engine.calls) == 2)  # a further call of the same query
+        status, headers, content = await post(url, BODY, authorization="Bearer k")
+        assert (status, error_of(content)["code"]) == (429, "too_many_in_flight")
+        assert "retry-after" in headers
+        first.cancel()
+        same.cancel()
+        await path.until(lambda: path.driver.outstanding == 0)
+
+
+async def test_models_are_listed_whoever_serves_them() -> None:
+    async with (
+        raw_engine(well) as engine,
+        data_path(a_pool("a100", engine.url), a_pool("cold", model="other/large")) as path,
+        serving(path.door) as url,
+        aiohttp.ClientSession() as session,
+    ):
+        async with session.get(url + "/v1/models") as reply:
+            assert [card["id"] for card in (await reply.json())["data"]] == ["other/large", "tiny"]
+        async with session.get(url + "/v1/models/other/large") as reply:
+            assert (await reply.json())["id"] == "other/large"
+        async with session.get(url + "/v1/models/nix") as reply:
+            assert (reply.status, error_of(await reply.read())["code"]) == (404, "model_not_found")

@@ -7,6 +7,7 @@ instance: it has another identity, since nothing of what ran on it is left.
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -22,12 +23,17 @@ from hexflow_router.upstream import Address
 from hexflow_router.watch import ProbeRule, Watch
 from hexflow_scheduler import InstanceState
 
-__all__ = ["Discovery", "InstancesFile", "Listed"]
+__all__ = ["Discovery", "InstancesFile", "Listed", "endpoint_id"]
 
 _log = logging.getLogger("hexflow.router.discovery")
 
 LOOK_AGAIN_SECONDS = 5.0
 """Real seconds after which the file is read although nobody told of a change."""
+
+
+def endpoint_id(pool: str, url: str) -> str:
+    """Return the identity of a server that a pool lists: the same for one address, which it does not show."""
+    return f"{pool}-{hashlib.sha256(url.encode()).hexdigest()[:6]}"
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -65,19 +71,23 @@ class InstancesFile:
     async def changes(self) -> AsyncIterator[None]:
         """Yield at once, at every change, and every few seconds in any case."""
         yield None
-        if not self.path.parent.is_dir():
-            while True:
-                await asyncio.sleep(LOOK_AGAIN_SECONDS)
-                yield None
-        async for _ in awatch(
-            self.path.parent,
-            recursive=False,
-            debounce=50,
-            step=25,
-            rust_timeout=int(LOOK_AGAIN_SECONDS * 1000),
-            yield_on_timeout=True,
-            watch_filter=lambda _, path: Path(path).name == self.path.name,
-        ):
+        while True:
+            try:
+                async for _ in awatch(
+                    self.path.parent,
+                    recursive=False,
+                    debounce=50,
+                    step=25,
+                    rust_timeout=int(LOOK_AGAIN_SECONDS * 1000),
+                    yield_on_timeout=True,
+                    watch_filter=lambda _, path: Path(path).name == self.path.name,
+                ):
+                    yield None
+                    if not self.path.parent.is_dir():
+                        break
+            except OSError:
+                pass  # the folder is not there (yet, or any more)
+            await asyncio.sleep(1.0)
             yield None
 
 
@@ -165,8 +175,7 @@ class Discovery:
         wanted: dict[str, tuple[PoolFleet, Address]] = {}
         for pool in self._pools.values():
             for endpoint in pool.endpoints:
-                name = endpoint.url.partition("://")[2].replace("/", "-")
-                wanted[f"{pool.name}:{name}"] = (pool, endpoint)
+                wanted[endpoint_id(pool.name, endpoint.url)] = (pool, endpoint)
         for entry in self._listed:
             listed_pool = self._pools.get(entry.pool)
             if listed_pool is not None and not listed_pool.suspended:

@@ -8,21 +8,22 @@ import asyncio
 import contextlib
 import itertools
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hexflow_router.auth import Limits, Tenant
-from hexflow_router.body import BodyHead, read_head, rewrite
+from hexflow_router.body import read_head, rewrite
 from hexflow_router.bounds import LARGEST_BODY, ClientGone, read_body
 from hexflow_router.catalogue import Catalogue
+from hexflow_router.description import Offer, describe
 from hexflow_router.driver import Driver
 from hexflow_router.errors import ApiError, error_body, error_headers
 from hexflow_router.exchange import Exchange, Headers, UpstreamRequest
-from hexflow_router.hints import Hints, read_hints, split_alias
+from hexflow_router.hints import read_hints, split_alias
 from hexflow_router.known import KnownQueries
-from hexflow_scheduler import Call, estimate_tokens
+from hexflow_scheduler import Instance
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -31,8 +32,6 @@ __all__ = ["OpenAIDoor"]
 
 CALLS = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/embeddings"})
 MODELS = "/v1/models"
-UNSTATED_OUTPUT = 4096
-"""Bound on the output that is assumed where the caller states none, in tokens."""
 MOST_OUTSTANDING = 10_000
 """Calls released and not ended, past which further ones are refused."""
 
@@ -57,6 +56,8 @@ class OpenAIDoor:
         self._most_outstanding = most_outstanding
         self._queries = KnownQueries()
         self._ids = itertools.count(1)
+        # The catalogue is kept beside what was made of it, so that no other can have its identity.
+        self._offers: tuple[tuple[int, int], Mapping[str, Offer], Catalogue | None] = ((0, -1), {}, None)
         self._prefix = uuid.uuid4().hex[:8]
 
     @staticmethod
@@ -95,12 +96,11 @@ class OpenAIDoor:
             raise _no_model(name, offered)
         await visit.answer(200, _card(name))
 
-    def _offered(self, catalogue: Catalogue) -> dict[str, frozenset[str]]:
-        offered = dict(catalogue.models)
-        for instance in self._driver.instances():
-            for model in instance.models:
-                offered[model] = offered.get(model, frozenset()) | {instance.pool}
-        return offered
+    def _offered(self, catalogue: Catalogue) -> Mapping[str, Offer]:
+        key = (id(catalogue), self._driver.fleet_version)
+        if self._offers[0] != key:
+            self._offers = (key, _offers(catalogue, self._driver.instances()), catalogue)
+        return self._offers[1]
 
     async def _call(
         self, visit: "_Visit", scope: "Scope", receive: "Receive", headers: dict[str, str]
@@ -135,72 +135,35 @@ class OpenAIDoor:
                 reason="QueueFull",
                 retry_after=2.0,
             )
+        now = self._driver.clock()
+        arrival = self._queries.arrival(tenant, hints.query, now) if hints.query else now
+        call = describe(
+            call_id=f"call-{self._prefix}-{next(self._ids)}",
+            model=model,
+            head=head,
+            hints=hints,
+            tenant=tenant,
+            terms=catalogue.workflows.get(hints.workflow or tenant.workflow),
+            offer=offered[model],
+            now=now,
+            arrival=arrival,
+        )
         request = UpstreamRequest(
-            call=self._describe(catalogue, head, hints, tenant, model=model, pools=offered[model]),
+            call=call,
             path=scope["path"],
             headers=_ascii(headers),
             body=rewrite(body, model=model if model != head.model else None),
             stream=head.wants_stream(),
         )
-        with self._counted(request.call, tenant):
+        with self._counted(tenant, arrival=arrival, now=now):
             await self._pass_on(visit, request, receive)
 
-    def _counted(self, call: Call, tenant: Tenant) -> contextlib.AbstractContextManager[None]:
+    def _counted(
+        self, tenant: Tenant, *, arrival: float, now: float
+    ) -> contextlib.AbstractContextManager[None]:
         # A query of several calls counts by its first; a plain call is a query of one.
-        if tenant.name and call.query_arrival == self._driver.clock():
-            return self._limits.running(tenant, self._driver.clock())
-        return contextlib.nullcontext()
-
-    def _describe(
-        self,
-        catalogue: Catalogue,
-        head: BodyHead,
-        hints: Hints,
-        tenant: Tenant,
-        *,
-        model: str,
-        pools: frozenset[str],
-    ) -> Call:
-        now = self._driver.clock()
-        call_id = f"call-{self._prefix}-{next(self._ids)}"
-        query_id = hints.query or call_id
-        arrival = self._queries.arrival(tenant, query_id, now) if hints.query else now
-        terms = catalogue.workflows.get(hints.workflow or tenant.workflow)
-        deadline = None if hints.deadline_seconds is None else now + hints.deadline_seconds
-        if terms is not None:
-            slo_class = tenant.slo_class if tenant.name else hints.objective
-            granted = arrival + terms.deadline_of(slo_class)
-            # A tenant cannot raise its own class: its query is never more urgent than its class allows.
-            deadline = granted if deadline is None else max(deadline, granted) if tenant.name else deadline
-            pools = (pools & terms.pools) or pools
-        context = max(
-            (each.max_context or 0 for each in self._driver.instances() if model in each.models), default=0
-        )
-        prompt_tokens = max(1, estimate_tokens(head.prompt_bytes().decode("utf-8", "replace")))
-        limit = head.output_limit() or UNSTATED_OUTPUT
-        if context:
-            # Our count of the prompt is an estimate: whether it fits is for the engine to say.
-            prompt_tokens = min(prompt_tokens, context - 1)
-            limit = min(limit, context - prompt_tokens)
-        budget = None if deadline is None else max(0.0, deadline - now)
-        if hints.first_token_seconds is not None:
-            budget = min(
-                hints.first_token_seconds, budget if budget is not None else hints.first_token_seconds
-            )
-        return Call(
-            call_id=call_id,
-            query_id=query_id,
-            workflow=hints.workflow or "",
-            tenant=tenant.name or hints.fairness_id or "",
-            stage=hints.stage or "",
-            model=model,
-            pools=pools,
-            prompt_tokens=prompt_tokens,
-            max_tokens=max(1, limit),
-            samples=head.samples(),
-            query_arrival=arrival,
-            deadline=deadline,
-            budget_seconds=budget,
+        return (
+            self._limits.running(tenant, now) if tenant.name and arrival == now else contextlib.nullcontext()
         )
 
     async def _pass_on(self, visit: "_Visit", request: UpstreamRequest, receive: "Receive") -> None:
@@ -284,6 +247,19 @@ class _Visit:
         await self.send({"type": "http.response.body", "body": body})
 
 
+def _offers(catalogue: Catalogue, instances: Iterable[Instance]) -> dict[str, Offer]:
+    pools = {model: set(names) for model, names in catalogue.models.items()}
+    contexts: dict[str, int] = {}
+    for instance in instances:
+        for model in instance.models:
+            pools.setdefault(model, set()).add(instance.pool)
+            contexts[model] = max(contexts.get(model, 0), instance.max_context or 0)
+    return {
+        model: Offer(pools=frozenset(names), max_context=contexts.get(model, 0))
+        for model, names in pools.items()
+    }
+
+
 def _method(scope: "Scope", method: str) -> None:
     if scope["method"] != method and not (method == "GET" and scope["method"] == "HEAD"):
         raise ApiError(f"This path takes {method}.", status=405, code="method_not_allowed")
@@ -302,7 +278,7 @@ def _card(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "hexflow"}
 
 
-def _no_model(name: str, offered: dict[str, frozenset[str]]) -> ApiError:
+def _no_model(name: str, offered: Mapping[str, Offer]) -> ApiError:
     there = ", ".join(sorted(offered)[:10]) or "none"
     return ApiError(
         f"The model `{name[:128]}` does not exist; there is: {there}.",

@@ -24,7 +24,7 @@ class Pending:
         self.released_at = released_at
         self.place: Place | None = None
         self.placement: Placement | None = None
-        self.runs_on: str | None = None
+        self._runs_on: str | None = None
         self.tried: set[str] = set()
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
@@ -38,6 +38,21 @@ class Pending:
         self._stream: OpenStream | None = None
         self._answer: WholeAnswer | None = None
         self._seconds = 0.0
+
+    @property
+    def runs_on(self) -> str | None:
+        """Instance that has the call now; None while it waits and once it has ended."""
+        return self._runs_on
+
+    @runs_on.setter
+    def runs_on(self, instance_id: str | None) -> None:
+        if self._runs_on is not None:
+            self._driver.sequences[self._runs_on] -= self.call.samples
+            if not self._driver.sequences[self._runs_on]:
+                del self._driver.sequences[self._runs_on]
+        if instance_id is not None:
+            self._driver.sequences[instance_id] += self.call.samples
+        self._runs_on = instance_id
 
     # The exchange
 

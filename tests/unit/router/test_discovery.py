@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hexflow_router.breaker import BreakerRule, BreakerState
-from hexflow_router.discovery import Discovery, Listed
+from hexflow_router.discovery import Discovery, Listed, endpoint_id
 from hexflow_router.driver import Driver
 from hexflow_router.gauges import measure
 from hexflow_router.upstream import Address
@@ -226,7 +226,7 @@ def test_failures_open_the_breaker_and_a_trial_closes_it() -> None:
         assert scene.told().state is InstanceState.UNREADY
         measure(scene.driver.metrics, driver=scene.driver, discovery=scene.discovery)
         page = scene.driver.metrics.exposition().decode()
-        assert 'hexflow_breaker_open{instance="a100:one",pool="a100"} 1.0' in page
+        assert f'hexflow_breaker_open{{instance="{scene.told().instance_id}",pool="a100"}} 1.0' in page
         scene.engine.status = 200
         await asyncio.sleep(2.5)
         await scene.discovery.look()
@@ -257,7 +257,9 @@ def test_an_address_that_changes_is_another_server() -> None:
         scene.upstream.apps["http://two"] = FakeEngine()
         scene.discovery.configure([replace(_pool(), endpoints=(Address(url="http://two"),))])
         await scene.discovery.look()
-        assert [instance.instance_id for instance in scene.driver.instances()] == ["a100:two"]
+        assert [instance.instance_id for instance in scene.driver.instances()] == [
+            endpoint_id("a100", "http://two")
+        ]
         assert scene.told().state is InstanceState.READY
 
     play(act)
