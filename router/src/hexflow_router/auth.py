@@ -43,13 +43,11 @@ class Doorkeeper:
     keys: Mapping[str, Sequence[Tenant]] = field(default_factory=dict)
     """Tenants of each key, by ``fingerprint``: one key may serve tenants of several workflows."""
 
-    def admit(
-        self, *, authorization: str | None, workflow: str | None = None, claimed: str | None = None
-    ) -> Tenant:
+    def admit(self, *, authorization: str | None, workflow: str | None = None) -> Tenant:
         """Return the tenant that a caller is. Raises AuthError.
 
         ``authorization`` is the header's value; ``workflow`` the one it asks for, None for a plain call to
-        a model; ``claimed`` the tenant that it says it is, believed only of those that have no key.
+        a model.
         """
         key = _bearer(authorization)
         known = self.keys.get(fingerprint(key), ()) if key else ()
@@ -57,7 +55,7 @@ class Doorkeeper:
             if workflow in (None, tenant.workflow):
                 return tenant
         if self._takes_strangers(workflow, with_key=key is not None):
-            return self._stranger(workflow or "", claimed)
+            return self._stranger(workflow or "")
         if known:
             raise AuthError(
                 f"This API key belongs to no tenant of the workflow {workflow!r}.",
@@ -83,10 +81,9 @@ class Doorkeeper:
                 return False
         return True
 
-    def _stranger(self, workflow: str, claimed: str | None) -> Tenant:
-        keyless = [tenant for tenant in self.tenants.get(workflow, ()) if not tenant.keyed]
-        named = [tenant for tenant in keyless if tenant.name == claimed]
-        return (named or keyless or [Tenant(workflow=workflow)])[0]
+    def _stranger(self, workflow: str) -> Tenant:
+        keyless = (tenant for tenant in self.tenants.get(workflow, ()) if not tenant.keyed)
+        return next(keyless, Tenant(workflow=workflow))
 
 
 def fingerprint(key: str) -> str:

@@ -125,7 +125,6 @@ class OpenAIDoor:
         tenant = catalogue.doorkeeper.admit(
             authorization=authorization,
             workflow=hints.workflow if hints.workflow in catalogue.workflows else None,
-            claimed=hints.fairness_id,
         )
         if self._driver.outstanding >= self._most_outstanding:
             raise ApiError(

@@ -35,10 +35,6 @@ def test_a_key_of_another_workflow_is_forbidden() -> None:
 def test_a_tenant_without_a_key_is_whoever_comes_without_one() -> None:
     assert DOOR.admit(authorization=None, workflow="open") == GUEST
     assert DOOR.admit(authorization="Bearer sk-anything", workflow="open") == GUEST
-    second = Tenant(name="second", workflow="open")
-    door = Doorkeeper(tenants={"open": (GUEST, second)})
-    assert door.admit(authorization=None, workflow="open", claimed="second") == second
-    assert door.admit(authorization=None, workflow="open", claimed="nobody") == GUEST
 
 
 def test_a_workflow_without_tenants_is_open() -> None:
@@ -50,11 +46,6 @@ def test_a_wrong_key_is_not_taken_for_none_where_keys_are_known() -> None:
     assert door.admit(authorization=None, workflow="shop").name == "walk-in"
     with pytest.raises(AuthError):
         door.admit(authorization="Bearer gold-kee", workflow="shop")
-
-
-def test_nobody_claims_to_be_a_tenant_where_keys_are_asked_for() -> None:
-    with pytest.raises(AuthError):
-        DOOR.admit(authorization=None, workflow="shop", claimed="analytics")
 
 
 def test_a_plain_call_needs_a_key_as_soon_as_any_workflow_has_one() -> None:
