@@ -32,7 +32,7 @@ from hexflow_router.pipeline import Pipeline
 from hexflow_router.queries import Queries, QueryRules
 from hexflow_router.settings import Settings
 from hexflow_router.succession import Succession
-from hexflow_router.upstream import HttpUpstream, Upstream
+from hexflow_router.upstream import HttpUpstream, TimeOuts, Upstream
 from hexflow_scheduler import InstanceState, TimeScale
 from hexflow_sql.limits import Limits
 
@@ -79,6 +79,8 @@ class Router:
         await self.queries.drain(grace_seconds)
         while self.driver.outstanding and loop.time() < until:  # noqa: ASYNC110 - bounded by the grace period
             await asyncio.sleep(0.05)
+        # What is left ends with a reason of its own before its connection is closed.
+        await self.driver.close()
 
 
 @asynccontextmanager
@@ -108,12 +110,21 @@ async def running_router(
 
         succession = Succession(watch.current, sink)
         stack.callback(succession.close)
-        upstream = world.upstream(watch) if world.upstream else HttpUpstream()
+        upstream = (
+            world.upstream(watch)
+            if world.upstream
+            else HttpUpstream(connect_seconds=settings.connect_seconds)
+        )
         driver = Driver(
             succession.kernel,
             upstream=upstream,
             clock=clock,
             real_seconds=scale.real_seconds,
+            time_outs=TimeOuts(
+                first_byte_seconds=settings.first_byte_seconds,
+                idle_seconds=settings.idle_seconds,
+                total_seconds=settings.call_seconds,
+            ),
             metrics=metrics,
         )
         stack.push_async_callback(driver.close)

@@ -65,6 +65,17 @@ class Settings(BaseSettings):
     grace_seconds: Seconds = Field(
         default=30.0, description="Real seconds that running work gets to finish after SIGTERM."
     )
+    connect_seconds: Seconds = Field(
+        default=5.0, description="Real seconds to connect to an engine; past them it counts as down."
+    )
+    first_byte_seconds: Seconds = Field(
+        default=120.0,
+        description="From sending a call to the first event of its stream (for calls of the router's own: to the answer).",
+    )
+    idle_seconds: Seconds = Field(default=60.0, description="Longest silence in the middle of an answer.")
+    call_seconds: Seconds = Field(
+        default=900.0, description="A call ends for good after this, waiting and every try included."
+    )
     hard_cap_factor: Annotated[float, AfterValidator(_finite), Field(ge=1, le=1000)] = Field(
         default=10.0,
         description="A query under onDeadline: Finish ends for good at this many times its deadline.",

@@ -41,9 +41,8 @@ class UpstreamFailed(Exception):  # noqa: N818 - what happened
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeOuts:
-    """Bound the waits of a call, in the router's seconds (``connect_seconds``: real seconds, always)."""
+    """Bound the waits of a call, in the router's seconds; to connect has a bound of its own (``HttpUpstream``)."""
 
-    connect_seconds: float = 5.0
     first_byte_seconds: float = 120.0
     """From sending to the first byte of a stream, and the least that is granted to a whole answer of ours."""
     idle_seconds: float = 60.0
