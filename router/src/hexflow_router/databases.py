@@ -1,9 +1,11 @@
 """The databases that are open: one for each description in force, closed when its last user has left.
 
-Opening one touches no file; what is wrong with it shows when a question uses it.
+Their schemas are read ahead, in the background, so that the first question need not wait and what is wrong is
+logged before anybody asks; a question finds out for itself all the same.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +13,9 @@ from pathlib import Path
 
 from hexflow_router.configuration import Configuration, DatabaseSetup
 from hexflow_sql.database import Database, open_database
-from hexflow_sql.errors import DatabaseUnavailable
+from hexflow_sql.errors import DatabaseUnavailable, SqlError
+
+_log = logging.getLogger("hexflow.router.databases")
 
 
 @dataclass(slots=True)
@@ -31,6 +35,7 @@ class Databases:
         self._setups: dict[tuple[str, str], DatabaseSetup] = {}
         self._open: dict[tuple[str, str], _Open] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self._reading: asyncio.Task[None] | None = None
 
     def configure(self, configuration: Configuration) -> None:
         """Take over the descriptions of a configuration; what they change is opened anew when it is used."""
@@ -44,6 +49,8 @@ class Databases:
                 del self._open[key]
                 opened.retired = True
                 self._close_if_idle(opened)
+        self._stop_reading()
+        self._reading = asyncio.ensure_future(self._read_ahead())
 
     @asynccontextmanager
     async def lend(self, workflow: str, name: str) -> AsyncIterator[Database]:
@@ -58,10 +65,25 @@ class Databases:
 
     async def close(self) -> None:
         """Close every database, used or not."""
+        self._stop_reading()
         opened, self._open = list(self._open.values()), {}
         for one in opened:
             await one.database.close()
         await asyncio.gather(*self._closing, return_exceptions=True)
+
+    async def _read_ahead(self) -> None:
+        for workflow, name in tuple(self._setups):
+            try:
+                async with self.lend(workflow, name) as database:
+                    await database.schema()
+                    await database.values()
+            except SqlError as problem:
+                _log.warning("Questions of workflow %r cannot be answered now: %s", workflow, problem)
+
+    def _stop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
 
     def _get(self, key: tuple[str, str]) -> _Open:
         opened = self._open.get(key)

@@ -9,7 +9,7 @@ from hexflow_router.databases import Databases
 from hexflow_router.succession import parameters_of, policy_of
 from hexflow_sql.errors import DatabaseUnavailable
 from support.resources import MODEL, a_pool, a_secret, a_workflow, resources_of
-from support.router import Laptop, a_laptop
+from support.router import Laptop, a_laptop, until
 
 
 def arranged(tmp_path: Path, *objects: Any) -> Configuration:
@@ -138,3 +138,14 @@ async def test_a_database_that_is_gone_or_has_no_address_cannot_be_lent(tmp_path
     with pytest.raises(DatabaseUnavailable, match="has no address"):
         async with databases.lend("shop-questions", "shop"):
             pass
+    await databases.close()
+
+
+async def test_a_database_that_cannot_be_used_is_logged_before_anybody_asks(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    databases = Databases()
+    databases.configure(arranged(tmp_path, a_pool(), a_workflow(), a_secret()))
+    await until(lambda: "cannot be answered now" in caplog.text)
+    await databases.close()
+    assert "'shop'" in caplog.text
