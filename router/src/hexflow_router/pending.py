@@ -65,8 +65,12 @@ class Pending:
         """Wait for the first byte; see ``Exchange.reply``."""
         first = await self._wait()
         placement = self._placed()
-        chunks = self._relay(first) if isinstance(first, OpenStream) else _once(first.body)
-        return Reply(status=first.status, headers=first.headers, chunks=chunks, placement=placement)
+        if isinstance(first, OpenStream):
+            return Reply(
+                status=first.status, headers=first.headers, chunks=self._relay(first), placement=placement
+            )
+        headers = [*first.headers, ("content-length", str(len(first.body)))]
+        return Reply(status=first.status, headers=headers, chunks=_once(first.body), placement=placement)
 
     async def read(self) -> CompletedReply:
         """Wait for the whole answer; see ``Exchange.read``."""
