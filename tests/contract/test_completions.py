@@ -2,6 +2,7 @@
 
 import httpx
 
+from support.engines import CONTEXT
 from support.openai_calls import a_completion, asked
 
 PATH = "/v1/completions"
@@ -39,3 +40,9 @@ async def test_echo_repeats_the_prompt_first(client: httpx.AsyncClient) -> None:
     answer = await asked(client, a_completion("Once upon", echo=True), path=PATH)
     assert answer["choices"][0]["text"].startswith("Once upon")
     assert answer["usage"]["completion_tokens"] == 8
+
+
+async def test_output_ends_where_the_context_does(client: httpx.AsyncClient) -> None:
+    answer = await asked(client, a_completion([71] * (CONTEXT - 9), max_tokens=50), path=PATH)
+    assert answer["usage"]["completion_tokens"] == 9
+    assert answer["choices"][0]["finish_reason"] == "length"

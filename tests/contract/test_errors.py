@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from support.engines import CONTEXT
 from support.openai_calls import a_chat, a_completion, asked
 
 CHAT = "/v1/chat/completions"
@@ -27,8 +28,8 @@ async def test_an_unknown_model_is_not_found(client: httpx.AsyncClient) -> None:
         (CHAT, [], "body"),
         (CHAT, a_chat(max_tokens=0), "max_tokens"),
         (CHAT, a_chat(max_tokens=-1), "max_tokens"),
-        (CHAT, a_chat(max_tokens=5000), "max_tokens"),
-        (CHAT, a_chat("x" * 20_000), "input_tokens"),
+        (CHAT, a_chat(max_tokens=CONTEXT + 1), "max_tokens"),
+        (CHAT, a_chat("x" * 40_000), "input_tokens"),
         (CHAT, a_chat(temperature=-1), "temperature"),
         (CHAT, a_chat(top_p=2), "top_p"),
         (CHAT, a_chat(stream_options={"include_usage": True}), "stream_options"),
@@ -39,7 +40,7 @@ async def test_an_unknown_model_is_not_found(client: httpx.AsyncClient) -> None:
         (PLAIN, a_completion(""), "prompt"),
         (PLAIN, a_completion(...), "prompt"),
         (PLAIN, a_completion([]), None),
-        (PLAIN, a_completion("x" * 20_000), "input_tokens"),
+        (PLAIN, a_completion("x" * 40_000), "input_tokens"),
     ],
 )
 async def test_a_wrong_body_is_refused_with_its_place(
@@ -54,9 +55,9 @@ async def test_a_wrong_body_is_refused_with_its_place(
 
 
 async def test_a_prompt_over_the_context_is_refused_with_both_numbers(client: httpx.AsyncClient) -> None:
-    response = await client.post(CHAT, json=a_chat("x" * 20_000))
+    response = await client.post(CHAT, json=a_chat("x" * 40_000))
     message = response.json()["error"]["message"]
-    assert "maximum context length is 2048 tokens" in message
+    assert f"maximum context length is {CONTEXT} tokens" in message
     assert "input tokens" in message
 
 
@@ -67,6 +68,21 @@ async def test_malformed_json_is_refused(client: httpx.AsyncClient, body: bytes)
     assert response.json()["error"]["type"] == "Bad Request"
 
 
+@pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}], ids=["none", "text"])
+async def test_another_content_type_is_refused(client: httpx.AsyncClient, headers: dict[str, str]) -> None:
+    response = await client.post(
+        CHAT, content=b'{"messages": [{"role": "user", "content": "x"}]}', headers=headers
+    )
+    assert response.status_code == 400
+    assert "Only 'application/json' is allowed" in response.json()["error"]["message"]
+
+
+async def test_a_content_type_may_have_parameters(client: httpx.AsyncClient) -> None:
+    body = b'{"messages": [{"role": "user", "content": "x"}], "max_tokens": 1}'
+    headers = {"content-type": "application/json; charset=utf-8"}
+    assert (await client.post(CHAT, content=body, headers=headers)).status_code == 200
+
+
 async def test_invalid_utf8_is_refused(client: httpx.AsyncClient) -> None:
     body = b'{"model": "tiny", "messages": [{"role": "user", "content": "\xff"}]}'
     response = await client.post(CHAT, content=body, headers={"content-type": "application/json"})
@@ -74,6 +90,6 @@ async def test_invalid_utf8_is_refused(client: httpx.AsyncClient) -> None:
 
 
 async def test_an_engine_serves_on_after_errors(client: httpx.AsyncClient) -> None:
-    for body in (a_chat(model="nope"), a_chat(max_tokens=0), a_chat("x" * 20_000)):
+    for body in (a_chat(model="nope"), a_chat(max_tokens=0), a_chat("x" * 40_000)):
         assert (await client.post(CHAT, json=body)).status_code >= 400
     await asked(client, a_chat())

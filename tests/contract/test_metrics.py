@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from support.openai_calls import a_chat, asked, metric, streamed
+from support.openai_calls import RUNNING, WAITING, a_chat, asked, metric, occupied, streamed, until_metric
 
 NAMES = Path(__file__).with_name("metrics.txt")
 """Each metric of vLLM with its type, one a line."""
@@ -52,12 +52,13 @@ async def test_each_request_is_in_every_latency_histogram(client: httpx.AsyncCli
     assert [await metric(client, f"vllm:{name}_count") for name in names] == [value + 1 for value in before]
 
 
-async def test_gauges_show_what_runs_and_then_nothing(client: httpx.AsyncClient) -> None:
-    calls = [asyncio.create_task(asked(client, a_chat(f"{n}", max_tokens=1000))) for n in range(3)]
-    gauges = ("vllm:num_requests_running", "vllm:num_requests_waiting")
-    while [await metric(client, gauge) for gauge in gauges] != [2, 1]:
-        await asyncio.sleep(0.02)
-    assert 0 < await metric(client, "vllm:kv_cache_usage_perc") < 1
-    await asyncio.gather(*calls)
-    assert [await metric(client, gauge) for gauge in gauges] == [0, 0]
-    assert await metric(client, "vllm:kv_cache_usage_perc") == 0
+async def test_gauges_show_what_runs_and_waits_and_then_nothing(client: httpx.AsyncClient) -> None:
+    async with occupied(client, slots=2):
+        waiting = asyncio.create_task(asked(client, a_chat()))
+        await until_metric(client, WAITING, 1)
+        assert await metric(client, "vllm:num_requests_waiting_by_reason", reason="capacity") == 1
+        assert await metric(client, RUNNING) == 2
+        assert 0 < await metric(client, "vllm:kv_cache_usage_perc") < 1
+    await waiting
+    for gauge in (RUNNING, WAITING, "vllm:kv_cache_usage_perc"):
+        await until_metric(client, gauge, 0, seconds=5)

@@ -1,30 +1,14 @@
 """Contract: whom a freed slot goes to under ``--scheduling-policy priority``."""
 
-import asyncio
-
 import httpx
 
-from support.openai_calls import a_chat, asked, metric
+from support.openai_calls import a_chat, served_in_order
 
 
 async def order_of(client: httpx.AsyncClient, priorities: list[int]) -> list[int]:
-    """Queue one call of each priority behind two long ones; return the priorities as they finish."""
-    finished: list[int] = []
-
-    async def one(priority: int) -> None:
-        await asked(client, a_chat(f"call {priority}", max_tokens=200, priority=priority))
-        finished.append(priority)
-
-    blockers = [asyncio.create_task(asked(client, a_chat(f"b{n}", max_tokens=1200))) for n in range(2)]
-    while await metric(client, "vllm:num_requests_running") != 2:
-        await asyncio.sleep(0.02)
-    calls = []
-    for priority in priorities:
-        calls.append(asyncio.create_task(one(priority)))
-        while await metric(client, "vllm:num_requests_waiting") != len(calls):
-            await asyncio.sleep(0.02)
-    await asyncio.gather(*blockers, *calls)
-    return finished
+    """Queue one call of each priority while the engine is busy; return the priorities as they finish."""
+    bodies = [a_chat(f"call {priority}", max_tokens=60, priority=priority) for priority in priorities]
+    return [priorities[place] for place in await served_in_order(client, bodies, slots=2)]
 
 
 async def test_the_lowest_number_goes_first(client: httpx.AsyncClient) -> None:

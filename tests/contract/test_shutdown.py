@@ -7,13 +7,13 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 import httpx
 import pytest
 
 from support.engines import EngineServer
-from support.openai_calls import a_chat, asked, metric
+from support.openai_calls import LONG, WAITING, a_chat, asked, served_in_order, until_metric
 
 Start = Callable[[Sequence[str]], AbstractContextManager[EngineServer]]
 KEY = {"authorization": "Bearer sk-contract"}
@@ -46,6 +46,19 @@ async def until_closed(url: str) -> None:
     pytest.fail("the port is still open")
 
 
+async def until_refused(client: httpx.AsyncClient) -> httpx.Response:
+    """Wait until a server that was told to stop takes nothing new; return how it says so."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with suppress(
+            httpx.ReadTimeout
+        ):  # the signal has not come through: this one was queued, and is withdrawn
+            response = await client.post("/v1/chat/completions", json=a_chat(max_tokens=1), timeout=1)
+            if response.status_code == 500:
+                return response
+    pytest.fail("it still takes new calls")
+
+
 async def test_a_key_guards_v1_and_nothing_else(guarded: EngineServer, holder: httpx.AsyncClient) -> None:
     async with httpx.AsyncClient(base_url=guarded.url) as stranger:
         for headers in ({}, {"authorization": "Bearer wrong"}):
@@ -70,41 +83,23 @@ async def test_a_request_id_is_not_echoed_unless_enabled(holder: httpx.AsyncClie
 
 
 async def test_without_the_policy_priority_is_ignored(holder: httpx.AsyncClient) -> None:
-    finished: list[int] = []
-
-    async def one(priority: int) -> None:
-        await asked(holder, a_chat(f"{priority}", max_tokens=100, priority=priority))
-        finished.append(priority)
-
-    blocker = asyncio.create_task(asked(holder, a_chat("b", max_tokens=800)))
-    while await metric(holder, "vllm:num_requests_running") != 1:
-        await asyncio.sleep(0.02)
-    calls = []
-    for priority in (5, 1, 3):
-        calls.append(asyncio.create_task(one(priority)))
-        while await metric(holder, "vllm:num_requests_waiting") != len(calls):
-            await asyncio.sleep(0.02)
-    await asyncio.gather(blocker, *calls)
-    assert finished == [5, 1, 3]
+    bodies = [a_chat(f"{priority}", max_tokens=30, priority=priority) for priority in (5, 1, 3)]
+    assert await served_in_order(holder, bodies, slots=1) == [0, 1, 2]
 
 
 async def test_with_a_shutdown_timeout_it_finishes_what_it_has(
     guarded: EngineServer, holder: httpx.AsyncClient
 ) -> None:
     """The last test of this server: it ends here."""
-    calls = [asyncio.create_task(asked(holder, a_chat(f"{n}", max_tokens=700))) for n in range(2)]
-    while await metric(holder, "vllm:num_requests_waiting") != 1:
-        await asyncio.sleep(0.02)
+    calls = [asyncio.create_task(asked(holder, a_chat(f"{n}", max_tokens=1500))) for n in range(2)]
+    await until_metric(holder, WAITING, 1)
     guarded.terminate()
-    refused = await holder.post("/v1/chat/completions", json=a_chat())
-    while refused.status_code == 200:  # the signal may take its time on a busy machine
-        refused = await holder.post("/v1/chat/completions", json=a_chat())
-    assert refused.status_code == 500
+    refused = await until_refused(holder)
     assert refused.json()["error"]["type"] == "InternalServerError"
     assert (await holder.get("/health")).status_code == 200
     for answer in await asyncio.gather(*calls):
         assert answer["choices"][0]["finish_reason"] == "length"
-        assert answer["usage"]["completion_tokens"] == 700
+        assert answer["usage"]["completion_tokens"] == 1500
     await holder.aclose()
     await asyncio.to_thread(guarded.process.wait, 60)
 
@@ -114,7 +109,7 @@ async def test_under_sigterm_no_call_in_flight_looks_finished(start: Start) -> N
     seen: list[str] = []
 
     async def stream(client: httpx.AsyncClient, name: str) -> None:
-        body = a_chat(name, max_tokens=1900, stream=True)
+        body = a_chat(name, max_tokens=LONG, stream=True)
         try:
             async with client.stream("POST", "/v1/chat/completions", json=body) as response:
                 async for line in response.aiter_lines():

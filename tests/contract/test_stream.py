@@ -4,7 +4,7 @@ import json
 
 import httpx
 
-from support.openai_calls import a_chat, a_completion, asked, lines, streamed, text_of
+from support.openai_calls import LONG, a_chat, a_completion, asked, lines, streamed, text_of
 
 
 async def test_a_stream_opens_with_the_role_alone(client: httpx.AsyncClient) -> None:
@@ -92,7 +92,7 @@ async def test_each_event_is_one_line_of_json_and_a_blank_one(client: httpx.Asyn
 
 async def test_the_first_token_comes_long_before_the_last(client: httpx.AsyncClient) -> None:
     async with client.stream(
-        "POST", "/v1/chat/completions", json=a_chat(max_tokens=1500, stream=True)
+        "POST", "/v1/chat/completions", json=a_chat(max_tokens=LONG, stream=True)
     ) as response:
         stream = lines(response)
         first = json.loads(await anext(stream))

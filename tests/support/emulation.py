@@ -99,7 +99,7 @@ class InProcess:
         scope = {
             "type": "http", "method": method or ("GET" if body is None else "POST"), "path": path,
             "raw_path": path.encode(), "query_string": b"", "root_path": "", "scheme": "http",
-            "headers": [(name.encode(), value.encode()) for name, value in (headers or {}).items()],
+            "headers": [(name.encode(), value.encode()) for name, value in ({"content-type": "application/json"} | (headers or {})).items()],
             "asgi": {"version": "3.0"}, "http_version": "1.1", "server": ("emulator", 80), "client": ("test", 1),
         }  # fmt: skip
         await self.app(scope, receive, send)

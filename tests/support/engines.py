@@ -4,6 +4,7 @@ A real one is installed by ``make vllm`` (``tests/vllm/install.sh``). Where it i
 out with that remedy; under CI that is an error.
 """
 
+import ctypes
 import os
 import signal
 import socket
@@ -20,7 +21,7 @@ import httpx
 import pytest
 
 MODEL = "tiny"
-CONTEXT = 2048
+CONTEXT = 4096
 BLOCK = 32
 FLAGS = (
     "--served-model-name",
@@ -34,7 +35,7 @@ FLAGS = (
 )
 """What both are started with; a test that needs more names it."""
 INSTALL = Path(__file__).parents[1] / "vllm" / "install.sh"
-PROFILE = '{"t0": 0.003, "t1": 0.0003, "t2": 1e-8, "c1": 1e-5, "c2": 0, "kvTokens": 131072}'
+PROFILE = '{"t0": 0.002, "t1": 0.0003, "t2": 1e-8, "c1": 1e-5, "c2": 0, "kvTokens": 131072}'
 """About as fast as the tiny model on a CPU, so that both are caught in the act."""
 
 
@@ -107,6 +108,7 @@ def _running(
             stderr=subprocess.STDOUT,
             env=environment,
             start_new_session=True,
+            preexec_fn=_die_with_parent,
         )
         server = EngineServer(f"http://127.0.0.1:{port}", process, Path(log.name))
         try:
@@ -114,6 +116,13 @@ def _running(
             yield server
         finally:
             _end(process)
+
+
+def _die_with_parent() -> None:
+    """Let the kernel end this process when the test run dies without cleaning up."""
+    if sys.platform == "linux":
+        pdeathsig = 1
+        ctypes.CDLL(None).prctl(pdeathsig, signal.SIGKILL)
 
 
 def _wait_until_healthy(server: EngineServer, *, seconds: float) -> None:

@@ -1,13 +1,20 @@
 """Ask an engine the way an OpenAI client does, and read what it answers."""
 
+import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 
 Json = dict[str, Any]
+
+
+LONG = 3900
+"""Tokens that take either engine many seconds."""
 
 
 def a_chat(text: str = "hello", /, **fields: Any) -> Json:
@@ -64,6 +71,9 @@ def text_of(events: list[Json], *, index: int = 0) -> str:
     )
 
 
+RUNNING, WAITING = "vllm:num_requests_running", "vllm:num_requests_waiting"
+
+
 async def metric(client: httpx.AsyncClient, name: str, **labels: str) -> float:
     """Return the sum of a metric over the series that have these labels; NaN where there is none."""
     text = (await client.get("/metrics")).text
@@ -72,3 +82,42 @@ async def metric(client: httpx.AsyncClient, name: str, **labels: str) -> float:
         if all(f'{label}="{value}"' in (match[1] or "") for label, value in labels.items()):
             total, found = total + float(match[2]), True
     return total if found else float("nan")
+
+
+async def until_metric(client: httpx.AsyncClient, name: str, value: float, *, seconds: float = 60.0) -> None:
+    """Wait until a metric has a value."""
+    end = time.monotonic() + seconds
+    while (seen := await metric(client, name)) != value:
+        assert time.monotonic() < end, f"{name} is {seen} and never became {value}"
+        await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def occupied(client: httpx.AsyncClient, *, slots: int) -> AsyncIterator[None]:
+    """Keep all slots of an engine taken inside the block, by calls that outlast it and are then withdrawn."""
+    calls = [
+        asyncio.create_task(asked(client, a_chat(f"blocker {n}", max_tokens=LONG))) for n in range(slots)
+    ]
+    try:
+        await until_metric(client, RUNNING, slots)
+        yield
+        assert not any(call.done() for call in calls), "the engine was not busy long enough"
+    finally:
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+
+async def served_in_order(client: httpx.AsyncClient, bodies: Sequence[Json], *, slots: int) -> list[int]:
+    """Queue calls one after the other while all slots are taken; return their places as they finish."""
+    finished: list[int] = []
+
+    async def one(place: int, body: Json) -> None:
+        await asked(client, body)
+        finished.append(place)
+
+    async with asyncio.TaskGroup() as group, occupied(client, slots=slots):
+        for place, body in enumerate(bodies):
+            group.create_task(one(place, body))
+            await until_metric(client, WAITING, place + 1)
+    return finished

@@ -145,6 +145,11 @@ class CompletionsEndpoint:
         return False
 
     def _read(self, scope: Scope, body: bytes, fault: Fault | None) -> CompletionRequest:
+        if _header(scope, b"content-type").partition(";")[0].strip() != "application/json":
+            raise refusal(
+                "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed",
+                kind="Bad Request",
+            )
         asked = read(body, chat=self._chat)
         names = self._instance.options.names
         if asked.model is not None and asked.model not in names:
@@ -154,9 +159,7 @@ class CompletionsEndpoint:
                 status=404,
                 kind="NotFoundError",
             )
-        given = next(
-            (value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), None
-        )
+        given = _header(scope, b"x-request-id")
         identity = ("chatcmpl-" if self._chat else "cmpl-") + (given or uuid4().hex[:16])
         return CompletionRequest(
             asked=asked,
@@ -366,6 +369,10 @@ class CompletionsEndpoint:
         if not request.asked.continuous_usage:
             return None
         return reply.usage(prompt_tokens=request.prompt_tokens, output_tokens=written, cached_tokens=None)
+
+
+def _header(scope: Scope, wanted: bytes) -> str:
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name.lower() == wanted), "")
 
 
 async def _body(receive: Receive) -> bytes | None:

@@ -13,6 +13,8 @@ from hexflow_simulator import Engine, EngineRequest, Finished
 
 TICK_SECONDS = 0.01
 """Real seconds between two looks at tokens in the making: at high time scales they come several at once."""
+SHORTEST_SLEEP_SECONDS = 1e-5
+"""Emulated seconds; a shorter sleep might not move a clock that counts from the epoch in floats."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -56,6 +58,8 @@ class Runner:
     _task: asyncio.Task[None] | None = None
     _looked: float | None = None
     _passed: float = 0.0
+    _told: float = float("-inf")
+    """When somebody was last told of new tokens."""
     _frozen_until: float = float("-inf")
 
     def now(self) -> float:
@@ -124,6 +128,7 @@ class Runner:
                 progress = self.engine.progress(now, generation.request.request_id)
                 if progress is not None and progress.output_tokens > generation.written:
                     generation.written = progress.output_tokens
+                    self._told = now
                     generation.changed.set()
 
     async def _run(self) -> None:
@@ -135,12 +140,13 @@ class Runner:
                 break
             if any(generation.watched for generation in self._generations.values()):
                 step = self.engine.next_step(now)
-                wake = min(wake, max(now + self.tick_seconds, step if step is not None else wake))
+                if step is not None:
+                    wake = min(wake, max(step, self._told + self.tick_seconds))
             self._changed.clear()
             if not self._generations:
                 break
             seconds = (wake - now) * self.slowness + max(0.0, self._frozen_until - self.clock())
-            await self._sleep_or_change(max(0.0, seconds))
+            await self._sleep_or_change(max(SHORTEST_SLEEP_SECONDS, seconds))
 
     async def _sleep_or_change(self, seconds: float) -> None:
         sleeping = asyncio.ensure_future(self.sleep(seconds))
