@@ -4,7 +4,7 @@ Source: HexGen-Flow (arXiv 2505.05286), ``score = (1 - alpha) * beta / t_queue -
 largest wins. As published the score mixes 1/seconds with seconds, so that beta has the unit s² and an
 empty queue scores without bound. Here both times are divided by the mean ``t_comp`` of the call over
 its candidates, and ``t_queue`` is at least one quantum (a step of the instance), so the choice does not
-depend on the unit of time.
+depend on the unit of time. ``t_comp`` is that in the batch the call would meet.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 ALPHA = Parameter(
     name="alpha",
-    default=0.3,
+    default=0.5,
     low=0.0,
     high=1.0,
     meaning="1 looks at the instance's speed for the call alone, 0 at its queue alone.",
 )
 BETA = Parameter(
     name="beta",
-    default=1.0,
+    default=0.3,
     low=0.001,
     high=1000.0,
     meaning="How much a short queue is worth against a fast instance; no unit.",
