@@ -108,11 +108,24 @@ class Query:
                 stage.status, stage.ended_at = "Cancelled", self.ending.at
             for record in stage.records:
                 record.withdraw(self.ending.at)
-        self.encoded = self.answer().encode()
+        self.encoded = self._encode()
         self.events.publish("query.finished", msgspec.Raw(self.encoded))
         self.events.close()
         self.ended.set()
         return True
+
+    def _encode(self) -> bytes:
+        try:
+            return self.answer().encode()
+        except ValueError:  # a text that UTF-8 cannot hold, from a database or a model
+            self.ending = Ending(
+                status=Status.FAILED,
+                at=self.clock(),
+                reason="InternalError",
+                message="The answer holds text that JSON cannot.",
+            )
+            self.draft, self.chosen, self.tried = None, None, {}
+            return self.answer().encode()
 
     def answer(self, ending: Ending | None = None) -> Answer:
         """Return the answer as it stands now, or as it would stand after ``ending``."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hexflow_router.answer import Question, Status
+from hexflow_router.answer import CandidateReport, Question, Status
 from hexflow_router.auth import Tenant
 from hexflow_router.configuration import WorkflowSetup, arrange
 from hexflow_router.errors import ApiError
@@ -172,6 +172,17 @@ async def test_a_query_cancelled_before_its_first_step_ends() -> None:
         await asyncio.sleep(0)
         assert query.ending is not None
         assert query.ending.status is Status.CANCELLED
+
+
+async def test_an_answer_that_cannot_be_written_is_a_failure_and_no_silence() -> None:
+    async def strange(query: Query) -> None:
+        query.tried[0] = CandidateReport(sql="SELECT '\ud800'")
+        query.end(Status.SUCCEEDED)
+
+    async with queries_with(strange) as queries:
+        query = await ask(queries)
+        await asyncio.wait_for(query.ended.wait(), 1)
+        assert json.loads(query.encoded)["reason"] == "InternalError"
 
 
 async def test_the_last_event_holds_the_answer() -> None:
