@@ -445,3 +445,21 @@ async def test_models_are_listed_whoever_serves_them() -> None:
             assert (await reply.json())["id"] == "other/large"
         async with session.get(url + "/v1/models/nix") as reply:
             assert (reply.status, error_of(await reply.read())["code"]) == (404, "model_not_found")
+
+
+async def test_embeddings_pass_through() -> None:
+    content = b'{"object":"list","data":[{"index":0,"embedding":[0.1]}],"usage":{"prompt_tokens":3,"total_tokens":3}}'
+
+    async def embeds(engine: RawEngine, writer: asyncio.StreamWriter, body: Body) -> None:
+        await answer(writer, content)
+
+    async with (
+        raw_engine(embeds) as engine,
+        data_path(a_pool("a100", engine.url)) as path,
+        serving(path.door) as url,
+        aiohttp.ClientSession() as session,
+        session.post(url + "/v1/embeddings", data=b'{"model":"tiny","input":["a","b"]}') as reply,
+    ):
+        assert (reply.status, await reply.read()) == (200, content)
+        assert path.value("hexflow_tokens_total", pool="a100", kind="prompt", source="usage") == 3
+        assert engine.heads[0].startswith("POST /v1/embeddings ")
