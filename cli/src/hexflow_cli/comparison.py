@@ -23,7 +23,7 @@ def answers_table(report: Report) -> Table:
     table.add_column("Seconds", justify="right", no_wrap=True)
     table.add_column("In time", no_wrap=True)
     table.add_column("Calls", justify="right", no_wrap=True)
-    table.add_column("Instances", no_wrap=True, width=18, overflow="ellipsis")
+    table.add_column("Instances", no_wrap=True, width=23, overflow="ellipsis")
     for outcome in report.outcomes:
         table.add_row(*_answer_cells(outcome))
     return table
@@ -76,9 +76,9 @@ def stages_table(reports: Sequence[Report]) -> Table:
 def instances_table(reports: Sequence[Report]) -> Table:
     """Show what each GPU did under each policy, in seconds a call."""
     table = _table("What each GPU did (emulated seconds a call)")
-    table.add_column("Policy and instance", no_wrap=True)
+    table.add_column("Instance", no_wrap=True)
     table.add_column("GPU", no_wrap=True)
-    for name in ("Calls", "Share", "Waited", "Prefill", "Decode", "Prompt cached", "Tokens out"):
+    for name in ("Calls", "Share", "Waited", "Prefill", "Decode", "Cached", "Out"):
         table.add_column(name, justify="right", no_wrap=True)
     for report in reports:
         table.add_row(Text(report.policy, style="bold"))
@@ -100,8 +100,8 @@ def instances_table(reports: Sequence[Report]) -> Table:
     return table
 
 
-def conclusion(reports: Sequence[Report]) -> RenderableType:
-    """Say in a sentence or two what the tables say."""
+def conclusion(reports: Sequence[Report], *, time_scale: float) -> RenderableType:
+    """Say in a few sentences what the tables say, and what of it is real."""
     first, total = reports[0], len(reports[0].outcomes)
     lines = [Text(f"{total - len(first.wrong)} of {total} answers equal the checked rows.", style="bold")]
     if len(reports) == 2:
@@ -112,6 +112,12 @@ def conclusion(reports: Sequence[Report]) -> RenderableType:
                 f"its P95 is {_gain(second.overall.p95_seconds, first.overall.p95_seconds)}."
             )
         )
+    lines.append(
+        Text(
+            f"Statements and rows are real. Seconds are emulated: the GPUs' time was kept {time_scale:g} times faster.",
+            style="dim",
+        )
+    )
     return Group(*lines)
 
 
@@ -193,6 +199,7 @@ def _table(title: str, *, expand: bool = False) -> Table:
     return Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        collapse_padding=True,
         title=title,
         title_justify="left",
         title_style="bold",

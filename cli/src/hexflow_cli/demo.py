@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 from rich.live import Live
 from rich.text import Text
 
-from hexflow_api import POLICIES
+from hexflow_api import POLICIES, load_resources
 from hexflow_cli import comparison, samples
 from hexflow_cli.board import BurstBoard, line
 from hexflow_cli.burst import Asking, a_burst, ask_all
@@ -45,6 +45,7 @@ async def demo(options: DemoOptions) -> int:
     policies = [options.policy, *([options.baseline] if options.baseline else [])]
     for policy in policies:
         _refuse_unknown(policy)
+    _introduce(len(burst))
     reports: list[Report] = []
     for policy in policies:
         reports.append(await _run(policy, burst, options))
@@ -53,7 +54,7 @@ async def demo(options: DemoOptions) -> int:
             {"timeScale": options.time_scale, "seed": options.seed, "runs": [_data(r) for r in reports]}
         )
     else:
-        _show(reports)
+        _show(reports, time_scale=options.time_scale)
     return ExitCode.FAILED if any(report.wrong for report in reports) else ExitCode.DONE
 
 
@@ -66,8 +67,24 @@ def _refuse_unknown(policy: str) -> None:
         )
 
 
+def _introduce(questions: int) -> None:
+    resources = load_resources(samples.laptop_resources())
+    gpus = ", ".join(f"{pool.spec.effective_replicas} × {pool.spec.gpu_type}" for pool in resources.pools)
+    tenants = "; ".join(
+        f"tenant {tenant.name} wants an answer in {workflow.spec.deadline_seconds(tenant.name)} s"
+        for workflow in resources.workflows
+        for tenant in workflow.spec.tenants
+    )
+    stderr.print(
+        Text(
+            f"{questions} questions about a shop arrive within {SPAN_SECONDS:g} s at emulated GPUs ({gpus}): {tenants}. "
+            "Each takes five to ten calls to a language model, and SQL that is run."
+        )
+    )
+
+
 async def _run(policy: str, burst: tuple[Asking, ...], options: DemoOptions) -> Report:
-    stderr.print(Text(f"Starting three emulated GPUs and a router under {policy} …", style="dim"))
+    stderr.print(Text(f"Starting the fleet and a router under {policy} …", style="dim"))
     laptop_options = LaptopOptions(
         book=options.book or samples.BOOK, time_scale=options.time_scale, policy=policy
     )
@@ -108,7 +125,7 @@ async def _burst(laptop: Laptop, policy: str, burst: tuple[Asking, ...], options
     return sum_up(policy, outcomes, await engine_times(laptop.instance_urls()))
 
 
-def _show(reports: list[Report]) -> None:
+def _show(reports: list[Report], *, time_scale: float) -> None:
     stdout.print(comparison.answers_table(reports[0]))
     for report in reports:
         if report.wrong:
@@ -116,7 +133,7 @@ def _show(reports: list[Report]) -> None:
     stdout.print(comparison.policies_table(reports))
     stdout.print(comparison.stages_table(reports))
     stdout.print(comparison.instances_table(reports))
-    stdout.print(comparison.conclusion(reports))
+    stdout.print(comparison.conclusion(reports, time_scale=time_scale))
 
 
 def _data(report: Report) -> dict[str, Any]:
