@@ -193,8 +193,8 @@ class Attempt:
 
     def _headers(self) -> Headers:
         kept = [(name, value) for name, value in self.request.headers if name not in _NOT_FOR_ENGINES]
-        if not any(name == "content-type" for name, _ in kept):
-            kept.append(("content-type", "application/json"))
+        # It is JSON, whatever the caller calls it (`curl -d` says that it is a form, which vLLM refuses).
+        kept.append(("content-type", "application/json"))
         if self.address.api_key is not None:
             kept.append(("authorization", f"Bearer {self.address.api_key}"))
         return kept

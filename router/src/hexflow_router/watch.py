@@ -68,6 +68,8 @@ class Watch:
         self._breaker_rule = breaker_rule
         self._incarnation = 1
         self._down = 0
+        self._alive = False
+        """Whether this incarnation has ever answered."""
         self._started_at: float | None = None
         self._models: frozenset[str] | None = None
         self._max_context: int | None = None
@@ -100,16 +102,19 @@ class Watch:
 
     async def look(self) -> None:
         """Look once and tell what changed."""
+        answered = True
         try:
             await self._probe()
         except _NotReady as problem:
+            answered = not problem.down
             self.reason, self.message = problem.reason, problem.message
             self._down = self._down + 1 if problem.down else 0
-            if self._down == self._rule.gone_after:
+            if self._down >= self._rule.gone_after and self._alive:
                 self._next_incarnation()
         else:
             self._down = 0
             self.reason, self.message = "Ready", ""
+        self._alive = self._alive or answered
         self._driver.metrics.count("hexflow_probes_total", self.pool.name, self.reason)
         self._publish()
         self._tell_load()
@@ -178,17 +183,17 @@ class Watch:
             sample = read_metrics(body, at=self._monotonic()) if status == 200 else None
         except (ValueError, _NotReady):
             sample = None
+        started_at = sample.started_at if sample is not None else None
+        if started_at is not None and self._started_at is not None:
+            restarted = started_at != self._started_at
+        else:
+            restarted = self._down > 0 and self._alive
+        if restarted:
+            self._next_incarnation()
+        self._started_at = started_at
         if sample is None:
-            if self._down:
-                self._next_incarnation()
             return
         self.sample = sample
-        if sample.started_at is not None:
-            if self._started_at not in (None, sample.started_at) or (self._started_at is None and self._down):
-                self._next_incarnation()
-            self._started_at = sample.started_at
-        elif self._down:
-            self._next_incarnation()
         load, ours = sample.load, self._driver.in_flight(self.instance_id)
         self._foreign = (self._foreign[1], max(0, load - ours) if load is not None else 0)
 
@@ -231,6 +236,7 @@ class Watch:
         self._foreign = (0, 0)
         self._told_load = 0
         self._takes_priority = True
+        self._alive = False
         self._down = 0
 
     def _publish(self) -> None:

@@ -187,6 +187,22 @@ def test_a_server_that_answers_no_look_is_given_up() -> None:
     play(act)
 
 
+def test_a_server_that_stays_away_is_given_up_once() -> None:
+    async def act(scene: Scene) -> None:
+        app = scene.upstream.apps.pop("http://one")
+        seen = set()
+        for _ in range(20):
+            await scene.discovery.look()
+            seen.add(scene.told().instance_id)
+        assert len(seen) == 2
+        scene.upstream.apps["http://one"] = app
+        await scene.discovery.look()
+        assert scene.told().instance_id in seen
+        assert scene.told().state is InstanceState.READY
+
+    play(act)
+
+
 def test_an_unhealthy_server_takes_no_calls_but_keeps_what_runs() -> None:
     async def act(scene: Scene) -> None:
         before = scene.told().instance_id
