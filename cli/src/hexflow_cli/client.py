@@ -5,6 +5,7 @@ Every failure becomes a CommandError with a remedy: nothing here, not HexFlow, r
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -175,5 +176,6 @@ def _error_object(body: bytes) -> Mapping[str, Any] | None:
 
 def _plain(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
-        return str(error.os_error.strerror or error.os_error).lower()
+        number = error.os_error.errno
+        return os.strerror(number).lower() if number else str(error.os_error)
     return str(error) or type(error).__name__

@@ -62,14 +62,12 @@ def all_calls(answer: Answer) -> list[CallReport]:
 def verdict(answer: Answer) -> Text:
     """Sum an answer up in one line: rows, seconds against the deadline, calls, instances, tokens."""
     calls = all_calls(answer)
-    if answer.deadline_met:
-        deadline, colour = f"{seconds(answer.seconds)} of {seconds(answer.deadline_seconds)}", "green"
+    took, limit = seconds(answer.seconds), seconds(answer.deadline_seconds)
+    if answer.seconds <= answer.deadline_seconds:
+        deadline, colour = f"{took} of {limit}", "green"
     else:
         late = seconds(answer.seconds - answer.deadline_seconds)
-        deadline, colour = (
-            f"{seconds(answer.seconds)}, {late} past its deadline of {seconds(answer.deadline_seconds)}",
-            "yellow",
-        )
+        deadline, colour = f"{took}, {late} past its deadline of {limit}", "yellow"
     parts = [Text(deadline, style=colour)]
     if answer.status is Status.SUCCEEDED:
         count = len(answer.rows or ())
@@ -97,16 +95,9 @@ def explanation(answer: Answer) -> RenderableType:
 
 
 def _calls_table(stages: Sequence[StageReport]) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1),
-        title="Calls",
-        title_justify="left",
-        title_style="bold",
-    )
+    table = _table("Calls")
     table.add_column("Stage and calls", no_wrap=True)
-    table.add_column("Instance", overflow="fold")
+    table.add_column("Instance", no_wrap=True)
     for name in ("Budget", "Urgency", "Waited", "Took", "In", "Cached", "Out"):
         table.add_column(name, justify="right", no_wrap=True)
     for stage in stages:
@@ -140,9 +131,7 @@ def _call_name(call: CallReport) -> str:
 
 
 def _candidates_table(answer: Answer) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, title="Statements", title_justify="left", title_style="bold"
-    )
+    table = _table("Statements")
     table.add_column("")
     table.add_column("Votes", justify="right")
     table.add_column("Corrections", justify="right")
@@ -158,6 +147,17 @@ def _candidates_table(answer: Answer) -> Table:
             text,
         )
     return table
+
+
+def _table(title: str) -> Table:
+    return Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+    )
 
 
 def _is_number(value: Any) -> bool:

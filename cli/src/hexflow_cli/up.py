@@ -72,9 +72,15 @@ def _laptop_options(options: UpOptions) -> LaptopOptions:
 def _welcome(laptop: Laptop) -> None:
     state = laptop.state()
     table = Table.grid(padding=(0, 2))
-    table.add_row(Text("questions", style="bold"), f"{state.url}/v1/workflows/…/queries")
+    names = [workflow.name for workflow in state.workflows]
+    workflow = names[0] if len(names) == 1 else "WORKFLOW"
+    table.add_row(Text("ask", style="bold"), 'hexflow ask "How many …?"')
+    table.add_row(Text("questions", style="bold"), f"POST {state.url}/v1/workflows/{workflow}/queries")
     table.add_row(Text("OpenAI calls", style="bold"), f"{state.url}/v1")
-    table.add_row(Text("metrics, scheduler", style="bold"), state.admin_url)
+    table.add_row(Text("metrics, scheduler", style="bold"), f"{state.admin_url}/metrics, /debug/scheduler")
+    keys = [tenant.api_key_file for item in state.workflows for tenant in item.tenants if tenant.api_key_file]
+    if keys:
+        table.add_row(Text("tenants' keys", style="bold"), str(keys[0].parent))
     stderr.print(Text("HexFlow is up. Ctrl-C stops it and everything it started.", style="bold green"))
     stderr.print(table)
 

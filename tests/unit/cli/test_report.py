@@ -69,12 +69,12 @@ def test_a_stage_is_summed_up_on_its_longest_chain_of_calls() -> None:
         tenant="t",
         question="?",
         arrival_seconds=0.0,
-        answer=an_answer(a_stage_report(*chain, seconds=7.0)),
+        answer=an_answer(a_stage_report(*chain, seconds=7.0, statement_seconds=0.5)),
         right=True,
     )
     (stage,) = sum_up("HexGenFlow", [outcome]).stages
     assert (stage.calls, stage.mean_waited_seconds, stage.mean_served_seconds) == (3, 1.0, 5.0)
-    assert stage.mean_other_seconds == 1.0
+    assert (stage.mean_seconds, stage.mean_statement_seconds) == (7.0, 0.5)
 
 
 def test_an_instance_is_summed_up_over_all_questions() -> None:
