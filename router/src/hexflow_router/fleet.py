@@ -33,6 +33,7 @@ class PoolFleet:
     profile: Profile
     profile_name: str = "inline"
     max_context: int | None = None
+    prefix_caching: bool = True
     takes_priority: bool = True
     endpoints: tuple[Address, ...] = ()
     """Servers that run already."""
@@ -58,6 +59,7 @@ class PoolFleet:
             profile=profile or self.profile,
             state=state,
             max_context=min(contexts) if contexts else None,
+            prefix_caching=self.prefix_caching,
             takes_priority=self.takes_priority and takes_priority,
         )
 
@@ -96,6 +98,7 @@ def fleet_of(
                 profile=Profile(**profile.coefficients()),  # type: ignore[arg-type]
                 profile_name=profile.name,
                 max_context=spec.max_model_len,
+                prefix_caching=spec.prefix_caching,
                 takes_priority=spec.priority_scheduling,
                 endpoints=() if spec.suspend else tuple(_endpoints(pool, secrets_dir, trust, problems)),
                 suspended=spec.suspend,

@@ -54,6 +54,8 @@ class StageCalls:
     """Fields that go along (trace context)."""
     arrival: float
     deadline: float | None
+    expires: float | None = None
+    """Instant at which the query ends, answered or not; None where that is the deadline."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,6 +130,7 @@ class StageModel:
             prefix=prefix,
             query_arrival=of.arrival,
             deadline=of.deadline,
+            expires=of.expires,
             budget_seconds=budget,
             round=request.round,
             sibling=request.sibling,

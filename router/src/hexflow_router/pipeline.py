@@ -191,6 +191,7 @@ class Pipeline:
                 ),
                 arrival=query.arrival,
                 deadline=query.deadline,
+                expires=query.expires,
             ),
             release_calls=self.release,
             clock=self.clock,

@@ -101,6 +101,7 @@ class Queries:
         now = self.clock()
         self.limits.enter(tenant, now)
         spec = workflow.workflow.spec
+        deadline = question.deadline_seconds or float(spec.deadline_seconds(tenant.name or None))
         query = Query(
             query_id=self.new_id(),
             question=question,
@@ -109,7 +110,9 @@ class Queries:
             tenant=tenant,
             policy=policy,
             arrival=now,
-            deadline_seconds=question.deadline_seconds or float(spec.deadline_seconds(tenant.name or None)),
+            deadline_seconds=deadline,
+            longest_seconds=deadline
+            * (1.0 if spec.slo.on_deadline == "Abort" else self.rules.hard_cap_factor),
             created_wall=self.wall_clock(),
             clock=self.clock,
             max_rows=self.rules.max_rows,
@@ -179,8 +182,7 @@ class Queries:
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._guarded(query), name=f"query {query.query_id}")
         self._tasks[query.query_id] = task
-        seconds = query.deadline_seconds * (1.0 if query.aborts else self.rules.hard_cap_factor)
-        timer = loop.call_later(self.scale.real_seconds(seconds), self._expire, query)
+        timer = loop.call_later(self.scale.real_seconds(query.longest_seconds), self._expire, query)
         task.add_done_callback(lambda done: self._done(query, done, timer))
         self._gauge(query)
         query.events.publish(
@@ -218,8 +220,8 @@ class Queries:
             ended = query.end(Status.DEADLINE_EXCEEDED, reason="DeadlineExceeded", message=message)
         else:
             message = (
-                f"There was no answer after {self.rules.hard_cap_factor:g} times the deadline of"
-                f" {query.deadline_seconds:g} seconds, when every query ends."
+                f"There was no answer after {query.longest_seconds:g} seconds, when a query with a deadline of"
+                f" {query.deadline_seconds:g} seconds ends in any case."
             )
             ended = query.end(Status.DEADLINE_EXCEEDED, reason="HardCap", message=message)
         if ended:

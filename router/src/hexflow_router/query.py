@@ -68,6 +68,8 @@ class Query:
     policy: str
     arrival: float
     deadline_seconds: float
+    longest_seconds: float
+    """Seconds after which it ends, answered or not: the deadline under Abort, more under Finish."""
     created_wall: float
     clock: Callable[[], float]
     max_rows: int
@@ -88,6 +90,11 @@ class Query:
     def deadline(self) -> float:
         """The instant by which it should be answered."""
         return self.arrival + self.deadline_seconds
+
+    @property
+    def expires(self) -> float:
+        """The instant at which it ends, answered or not."""
+        return self.arrival + self.longest_seconds
 
     @property
     def aborts(self) -> bool:

@@ -43,12 +43,19 @@ class Call:
     query_arrival: float
     deadline: float | None = None
     """End-to-end deadline of its query; None where nobody stated one."""
+    expires: float | None = None
+    """Instant from which its answer is of no use to anybody; None where that is the deadline."""
     budget_seconds: float | None = None
     """Share of the time left that this call was given at its release (``budget.py``)."""
     round: int = 0
     """How many calls of its chain came before it in its stage."""
     sibling: int = 0
     """Its place among the calls released together."""
+
+
+def expiry(call: Call) -> float | None:
+    """Return the instant from which nobody wants the call's answer; None for never."""
+    return call.deadline if call.expires is None else call.expires
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from hexflow_scheduler.active import ActiveCall, Phase
-from hexflow_scheduler.call import Call, Usage
+from hexflow_scheduler.call import Call, Usage, expiry
 from hexflow_scheduler.decision import Abort, Decision, End, Outcome, Place, Send
 from hexflow_scheduler.errors import CallNotRunning, DuplicateCall, InvalidInput, SchedulerError, UnknownCall
 from hexflow_scheduler.estimate import Estimates
@@ -118,8 +118,8 @@ class Kernel:
     def failed(self, now: float, call_id: str, *, reason: str, retryable: bool) -> tuple[Decision, ...]:
         """Take note that a running call failed: try another instance, or end it.
 
-        It is tried again while it is ``retryable``, was sent fewer than ``max_attempts`` times and its
-        deadline has not passed; on an instance that failed it only where there is no other.
+        It is tried again while it is ``retryable``, was sent fewer than ``max_attempts`` times and has
+        not expired; on an instance that failed it only where there is no other.
         """
         active, load = self._running(call_id)
         out = self._begin(now)
@@ -273,7 +273,7 @@ class Kernel:
             if can_serve(load.instance, model=call.model, pools=call.pools, tokens=0)
         ]
         longest = max((load.instance.max_context or 0 for load in similar), default=0)
-        until = call.deadline if call.deadline is not None else self._now + self.policy.park_seconds
+        until = self._patience(call)
         if similar and not any(serves(load.instance, call) for load in similar):
             reason = f"a prompt of {call.prompt_tokens} tokens fits no instance of {call.model}; the longest context is {longest}"
             self._end(active, Outcome.UNSERVABLE, reason, out)
@@ -281,6 +281,14 @@ class Kernel:
             self._end(active, Outcome.EXPIRED, _no_instance(call), out)
         else:
             self._parking.add(active, until=until)
+
+    def _patience(self, call: Call) -> float:
+        # Until its deadline; one that is late but wanted, or has no deadline, as long as the policy says.
+        if call.deadline is not None and self._now < call.deadline:
+            return call.deadline
+        expires = expiry(call)
+        patience = self._now + self.policy.park_seconds
+        return patience if expires is None else min(patience, expires)
 
     def _welcome(self, load: InstanceLoad, homeless: Iterable[ActiveCall], out: list[Decision]) -> None:
         if load.ready:
@@ -314,9 +322,9 @@ class Kernel:
     ) -> None:
         again = []
         for active in calls:
-            deadline = active.call.deadline
-            in_time = deadline is None or self._now < deadline
-            if retryable and in_time and active.attempt < self.max_attempts:
+            expires = expiry(active.call)
+            wanted = expires is None or self._now < expires
+            if retryable and wanted and active.attempt < self.max_attempts:
                 active.failed_on.add(load.instance_id)
                 again.append(active)
             else:

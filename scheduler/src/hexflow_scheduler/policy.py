@@ -39,7 +39,7 @@ DEFAULT_POLICY = HexGenFlow.name
 """What runs where nobody named a policy."""
 
 PARK_SECONDS = 60.0
-"""Seconds that a call without deadline waits for an instance that can take it."""
+"""Seconds that a call without deadline, or past it, waits for an instance that can take it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ def check_call(call: Call) -> None:
         value = getattr(call, name)
         if value < least:
             raise InvalidInput(f"{name} of call {call.call_id!r} is at least {least}, not {value}")
-    for name in ("query_arrival", "deadline", "budget_seconds"):
+    for name in ("query_arrival", "deadline", "expires", "budget_seconds"):
         value = getattr(call, name)
         if value is not None and not isfinite(value):
             raise InvalidInput(f"{name} of call {call.call_id!r} is a number of seconds, not {value!r}")

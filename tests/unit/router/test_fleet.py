@@ -11,13 +11,15 @@ def keep(folder: Path, name: str, key: str, text: str) -> None:
 
 
 def test_a_pool_has_the_speed_of_its_gpu_and_the_bounds_of_its_resource() -> None:
-    fleet = fleet_of([a_pool("a100", maxNumSeqs=16, maxModelLen=8192, priorityScheduling=False)], None)
+    fleet = fleet_of(
+        [a_pool("a100", maxNumSeqs=16, maxModelLen=8192, priorityScheduling=False, prefixCaching=False)], None
+    )
     (pool,) = fleet.pools
     assert (pool.name, pool.model, pool.gpu_type) == ("a100", MODEL, "A100-80GB")
     assert pool.profile.slots == 16
     assert pool.profile.t0 > 0
     instance = pool.instance("x", state=InstanceState.READY, max_context=32_768)
-    assert (instance.max_context, instance.takes_priority) == (8192, False)
+    assert (instance.max_context, instance.takes_priority, instance.prefix_caching) == (8192, False, False)
     assert fleet.problems == ()
 
 

@@ -297,6 +297,23 @@ def test_a_call_that_fails_after_its_deadline_is_not_tried_again() -> None:
     assert ended(kernel.failed(5.0, "c", reason="reset", retryable=True)) == {"c": Outcome.FAILED}
 
 
+def test_a_late_call_that_is_still_wanted_is_tried_again_until_it_expires() -> None:
+    kernel = a_kernel("a", "b", "c")
+    kernel.arrive(0.0, [a_call(deadline=5.0, expires=50.0)])
+    assert sent(kernel.failed(49.0, "c", reason="reset", retryable=True)) == ["c"]
+    assert ended(kernel.failed(50.0, "c", reason="reset", retryable=True)) == {"c": Outcome.FAILED}
+
+
+@pytest.mark.parametrize(("arrives", "until"), [(0.0, 5.0), (6.0, 13.0), (47.0, 50.0)])
+def test_a_call_that_may_be_late_waits_for_its_deadline_then_as_long_as_the_policy_says(
+    arrives: float, until: float
+) -> None:
+    kernel = Kernel(Policy.named(park_seconds=7.0))
+    kernel.arrive(arrives, [a_call(deadline=5.0, expires=50.0)])
+    assert kernel.next_wake() == until
+    assert ended(kernel.wake(until)) == {"c": Outcome.EXPIRED}
+
+
 def test_a_failure_frees_the_slot_for_the_next_call() -> None:
     kernel = a_kernel("a")
     kernel.arrive(0.0, calls(3))
