@@ -41,6 +41,9 @@ from hexflow_sql.values import ValueIndex
 SCHEMA_SECONDS = 30.0
 """Longest reading of the schema with its sample values."""
 
+LOCK_SECONDS = 2.0
+"""Longest wait for another process that writes; SQLite waits in one piece."""
+
 QUICK_CHARACTERS = 1_500
 """Longest statement that is parsed on the event loop: a few milliseconds. Longer ones go to a thread."""
 
@@ -86,14 +89,14 @@ class SqliteDatabase:
         self._values: tuple[_Stamp, float, ValueIndex] | None = None
         self._reading = asyncio.Lock()
         self._turns = asyncio.Semaphore(CONNECTIONS)
-        self._tasks: set[asyncio.Task[Result]] = set()
+        self._running: dict[asyncio.Task[Result], Watch] = {}
         self._closed = False
         url = URL.create(
             "sqlite+aiosqlite", database=f"file:{quote(str(path))}", query={"mode": "ro", "uri": "true"}
         )
         factory = LimitedConnection if layers.resources else PlainConnection
         self._engine: AsyncEngine = create_async_engine(
-            url, poolclass=NullPool, connect_args={"factory": factory}
+            url, poolclass=NullPool, connect_args={"factory": factory, "timeout": LOCK_SECONDS}
         )
 
     @classmethod
@@ -130,21 +133,32 @@ class SqliteDatabase:
         """Run one statement (see ``Database.execute``)."""
         catalogue = await self._catalogue()
         text = await self._checked(sql, catalogue.schema) if self._layers.parser else sql
+        seconds = limits.seconds if self._layers.resources else math.inf
+        watch = Watch(clock=self._clock, seconds=seconds)
         stuck: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        task = asyncio.ensure_future(self._run(text, catalogue.names, limits, stuck))
-        self._tasks.add(task)
+        task = asyncio.ensure_future(self._run(text, catalogue.names, limits, watch, stuck))
+        self._running[task] = watch
+        task.add_done_callback(self._ended)
         either: set[asyncio.Future[Any]] = {task, stuck}
-        task.add_done_callback(self._tasks.discard)
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
+            # First the engine, then the task: SQLAlchemy closes its cursor behind the statement that runs.
+            watch.stop()
             task.cancel()
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             raise
         if not task.done():  # its thread ends on its own, and keeps its turn until then
             task.cancel()
             raise _timed_out(limits)
+        if task.cancelled():
+            raise DatabaseUnavailable("Closed", f"Database {self.name!r} was closed while the statement ran.")
         return task.result()
+
+    def _ended(self, task: "asyncio.Task[Result]") -> None:
+        self._running.pop(task, None)
+        if not task.cancelled():
+            task.exception()  # a statement that was left to itself has nobody else to look at it
 
     async def _checked(self, sql: str, schema: Schema) -> str:
         if len(sql) <= QUICK_CHARACTERS:
@@ -154,35 +168,34 @@ class SqliteDatabase:
     async def close(self) -> None:
         """Stop what runs (see ``Database.close``)."""
         self._closed = True
-        for task in self._tasks:
+        for task, watch in self._running.items():
+            watch.stop()
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=GRACE_SECONDS)
+        if self._running:
+            await asyncio.wait(tuple(self._running), timeout=GRACE_SECONDS)
         await self._engine.dispose()
 
-    async def _run(self, text: str, names: Names, limits: Limits, stuck: "asyncio.Future[None]") -> Result:
+    async def _run(
+        self, text: str, names: Names, limits: Limits, watch: Watch, stuck: "asyncio.Future[None]"
+    ) -> Result:
         loop = asyncio.get_running_loop()
         meter = Meter(limits) if self._layers.resources else None
         async with self._turns:
             started = self._clock()
-            watch = Watch(clock=self._clock, seconds=limits.seconds if meter else math.inf)
+            watch.start()
             async with self._connection() as (connection, driver):
                 await self._seal(driver, text, names, watch, meter)
-                raw = driver._conn
-                with Watchdog(
-                    watch,
-                    interrupt=raw.interrupt,
-                    stuck=lambda: _resolve(loop, stuck),
-                ):
+                raw = driver._conn  # aiosqlite's own interrupt is a coroutine; the watchdog is a thread
+
+                def interrupt() -> None:
+                    with suppress(sqlite3.Error):  # SQLAlchemy has closed it meanwhile
+                        raw.interrupt()
+
+                with Watchdog(watch, interrupt=interrupt, stuck=lambda: _resolve(loop, stuck)):
                     try:
                         result = await connection.run_sync(lambda sync: _fetched(sync, text, meter, limits))
                     except _FAILURES as error:
                         raise self._failure(error, watch, limits) from None
-                    except asyncio.CancelledError:
-                        watch.stop()
-                        with suppress(sqlite3.ProgrammingError):  # closed already, so nothing runs
-                            raw.interrupt()
-                        raise
         return replace(result, seconds=self._clock() - started)
 
     async def _catalogue(self) -> Catalogue:
@@ -214,7 +227,9 @@ class SqliteDatabase:
         for view in (table for table in catalogue.schema.tables if table.view):
             text = f"SELECT 1 FROM {quoted(view.name, self.dialect)} LIMIT 0"  # noqa: S608 - quoted
             try:
-                await self._run(text, catalogue.names, Limits(), asyncio.get_running_loop().create_future())
+                watch = Watch(clock=self._clock, seconds=Limits().seconds)
+                nobody = asyncio.get_running_loop().create_future()
+                await self._run(text, catalogue.names, Limits(), watch, nobody)
             except StatementFailed as error:
                 leaks[view.name.casefold()] = f"{view.name}: left out, since {error.message}"
         schema = replace(
@@ -284,7 +299,7 @@ class SqliteDatabase:
             return StatementFailed(
                 "TooMuchMemory", "The statement needs more memory than a statement may have."
             )
-        if "not a database" in text or "unable to open" in text or "image is malformed" in text:
+        if any(part in text for part in _REMEDIES):
             return self._unavailable(text)
         for part, reason in _REASONS.items():
             if part in text:
@@ -372,12 +387,15 @@ _REASONS = {
 """What SQLite says, and the word for it."""
 
 _REMEDIES = {
-    "not a database": ("NotADatabase", "is not a SQLite database (or is encrypted); name another file."),
+    "file is not a database": (
+        "NotADatabase",
+        "is not a SQLite database (or is encrypted); name another file.",
+    ),
     "image is malformed": ("Damaged", "is damaged; restore it from a copy."),
-    "unable to open": (
+    "unable to open database": (
         "CannotOpen",
         "cannot be opened; check who may read it (and its folder, if it is in WAL mode).",
     ),
     "Permission denied": ("CannotOpen", "may not be read by this process; change its mode or owner."),
-    "locked": ("Busy", "is locked by another process; try again."),
+    "database is locked": ("Busy", "is locked by another process; try again."),
 }

@@ -79,9 +79,11 @@ def read_values(connection: Connection, schema: Schema) -> ValueIndex:
 
 
 _LIST = """
-SELECT name, type FROM pragma_table_list
-WHERE schema = 'main' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+SELECT l.name, l.type FROM pragma_table_list AS l LEFT JOIN sqlite_schema AS s
+ON s.name = l.name AND s.type IN ('table', 'view')
+WHERE l.schema = 'main' AND l.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY s.rowid
 """
+"""Tables in the order in which they were made: the same for the same file, so that prompts are, too."""
 
 
 def _read_table(connection: Connection, entry: _Listed, known: set[str], sample_values: int) -> Table:

@@ -19,6 +19,8 @@ PREPARATION_QUESTIONS = 20_000
 GRACE_SECONDS = 2.0
 """How long after its time a statement may take to notice; then its thread is left to end on its own."""
 
+THREAD_NAME = "hexflow-sql-watchdog"
+
 _REPEAT_SECONDS = 0.02
 
 
@@ -26,15 +28,22 @@ class Watch:
     """Know when a statement must stop. Asked from the driver's thread."""
 
     def __init__(self, *, clock: Callable[[], float], seconds: float) -> None:
-        self._clock = clock
         self.seconds = seconds
+        self.woken = threading.Event()
+        """Set once there is no more to wait for: the statement has ended, or must."""
+        self._clock = clock
         self._deadline = clock() + seconds
         self._stopped = False
         self._questions = 0
 
+    def start(self) -> None:
+        """Count the seconds from now on."""
+        self._deadline = self._clock() + self.seconds
+
     def stop(self) -> None:
         """Make the statement stop at its next step."""
         self._stopped = True
+        self.woken.set()
 
     @property
     def over(self) -> bool:
@@ -57,7 +66,7 @@ class Watch:
 
 
 class Watchdog:
-    """Interrupt a connection once its time is up, again and again until it lets go.
+    """Interrupt a connection once its statement must stop, again and again until it lets go.
 
     SQLite forgets an interrupt that comes while it prepares. ``stuck`` is called once, from the watchdog's
     thread, if the statement still runs after the grace.
@@ -68,7 +77,7 @@ class Watchdog:
         self._interrupt = interrupt
         self._stuck = stuck
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="hexflow-sql-watchdog", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
 
     def __enter__(self) -> None:
         self._thread.start()
@@ -77,15 +86,16 @@ class Watchdog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._done.set()
+        self._watch.woken.set()
 
     def _run(self) -> None:
-        if self._done.wait(self._watch.seconds if math.isfinite(self._watch.seconds) else None):
-            return
-        told = False
+        self._watch.woken.wait(self._watch.seconds if math.isfinite(self._watch.seconds) else None)
         waited = 0.0
-        while not self._done.wait(_REPEAT_SECONDS):
+        told = False
+        while not self._done.is_set():
             self._interrupt()
-            waited += _REPEAT_SECONDS
             if waited >= GRACE_SECONDS and not told:
                 told = True
                 self._stuck()
+            waited += _REPEAT_SECONDS
+            self._done.wait(_REPEAT_SECONDS)
