@@ -47,7 +47,7 @@ async def test_an_instance_killed_in_the_middle_of_a_stream_ends_it_with_an_erro
         aiohttp.ClientSession() as session,
         session.post(url + CHAT, data=STREAMED) as reply,
     ):
-        assert reply.status == 200
+        assert reply.status == 200, await reply.text()
         body = await reply.content.readuntil(b"\n\n")
         (first if path.driver.in_flight(endpoint_id("a100", first.url)) else second).kill()
         body += await reply.read()
@@ -69,7 +69,7 @@ async def test_a_passed_through_call_that_is_not_streamed_is_tried_elsewhere_whe
         await asyncio.sleep(0.2)
         (first if path.driver.in_flight(endpoint_id("a100", first.url)) else second).kill()
         reply = await asked
-        assert reply.status == 200
+        assert reply.status == 200, await reply.text()
         assert json.loads(await reply.read())["usage"]["completion_tokens"] == 50
 
 

@@ -109,7 +109,8 @@ async def test_a_body_with_fields_nobody_knows_goes_through_byte_for_byte() -> N
         assert headers["x-request-id"] == "mine"
         assert headers["x-engine"] == "tiny"
         assert "traceparent: 00-1-2-01" in engine.heads[0]
-        assert engine.heads[0].lower().count("content-type: application/json") == 1
+        assert engine.heads[0].lower().count("content-type:") == 1
+        assert "content-type: application/json" in engine.heads[0].lower()
 
 
 async def test_the_callers_key_never_reaches_an_engine() -> None:

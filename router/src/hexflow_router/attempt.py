@@ -23,6 +23,7 @@ LARGEST_ANSWER = 64 << 20
 _NOT_FOR_ENGINES = frozenset(
     [
         "host",
+        "content-type",
         "content-length",
         "connection",
         "keep-alive",
