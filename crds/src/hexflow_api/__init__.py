@@ -9,6 +9,7 @@ from .gpupool import Endpoint, GPUPool, GPUPoolSpec
 from .inforce import profile_of
 from .laptop import laptop_warnings
 from .load import load_resources, load_text, parse_resource
+from .manifest import ConfigMap, Secret
 from .meta import API_VERSION, ConfigMapKeyRef, LabelSelector, ObjectMeta, SecretKeyRef
 from .policy import DEFAULT_POLICY, DISPATCH_RULES, POLICIES, QUEUE_RULES
 from .problem import Problem, ResourceError
@@ -17,8 +18,6 @@ from .resources import Resources
 from .rule import RULES, Rule
 from .secret import (
     SQLITE_SCHEME,
-    ConfigMap,
-    Secret,
     SecretMissing,
     absolute_dsn,
     read_secret,

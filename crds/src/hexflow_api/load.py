@@ -17,11 +17,11 @@ from pydantic import BaseModel, ValidationError
 from .document import Document, Place, field_path, read_documents
 from .explain import did_you_mean, explain, place_of, shown
 from .gpupool import GPUPool
+from .manifest import ConfigMap, Secret
 from .meta import API_GROUP, API_VERSION, ObjectMeta, PlainObjectMeta
 from .problem import Problem, ResourceError
 from .reference import dangling
 from .resources import Resources
-from .secret import ConfigMap, Secret
 from .workflow import TextToSQLWorkflow
 
 MAX_FILE_BYTES: Final = 3 * 1024 * 1024

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .gpupool import GPUPool
+from .manifest import ConfigMap, Secret
 from .meta import ConfigMapKeyRef
 from .problem import Problem, ResourceError
-from .secret import ConfigMap, Secret
 from .workflow import Stage, TextToSQLWorkflow
 
 

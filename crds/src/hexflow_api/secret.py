@@ -4,40 +4,17 @@ Everybody reads secrets from such a folder only; on a laptop `hexflow up` writes
 """
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from .meta import SecretKeyRef
-
-if TYPE_CHECKING:
-    from .resources import Resources
+from .resources import Resources
 
 MAX_SECRET_BYTES: Final = 1024 * 1024
 """What Kubernetes lets a Secret hold."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Secret:
-    """Hold a v1 Secret that came with the resources; its values are never shown."""
-
-    name: str
-    namespace: str = "default"
-    data: Mapping[str, str] = field(repr=False)
-    folder: Path = field(default_factory=Path)
-    """Folder of the file that it came from; relative database paths start there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigMap:
-    """Hold a v1 ConfigMap that came with the resources."""
-
-    name: str
-    namespace: str = "default"
-    data: Mapping[str, str]
 
 
 class SecretMissing(LookupError):  # noqa: N818 - it names what is so
@@ -90,7 +67,7 @@ def read_secret(directory: str | os.PathLike[str], ref: SecretKeyRef) -> str:
     return value
 
 
-def write_secrets(resources: "Resources", directory: str | os.PathLike[str]) -> None:
+def write_secrets(resources: Resources, directory: str | os.PathLike[str]) -> None:
     """Lay out the Secrets of the resources' namespace below ``directory``, for the owner's eyes only.
 
     A SQLite address with a relative path is written absolute, for it is meant relative to the folder of the

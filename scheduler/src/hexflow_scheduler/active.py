@@ -5,12 +5,8 @@ Dispatch rules read these; only the kernel and the fleet write them.
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from hexflow_scheduler.call import Call, PrefixBlock
-
-if TYPE_CHECKING:
-    from hexflow_scheduler.load import InstanceLoad
 
 
 class Phase(Enum):
@@ -40,8 +36,8 @@ class ActiveCall:
     park_until: float | None = None
     """When it expires if it is still parked then."""
     phase: Phase = Phase.PARKED
-    load: "InstanceLoad | None" = None
-    """The instance it waits for or runs on."""
+    instance_id: str | None = None
+    """The instance it waits for or runs on; None while it is parked."""
     predicted_seconds: float = 0.0
     """Expected seconds of the call itself on that instance, waiting left out."""
     latest_start: float = 0.0

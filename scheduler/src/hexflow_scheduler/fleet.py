@@ -59,7 +59,7 @@ class Fleet:
 
     def put(self, active: ActiveCall, load: InstanceLoad) -> None:
         """Put a call that does not run in the queue of an instance, taking it off another."""
-        if active.load is load:
+        if active.instance_id == load.instance_id:
             return
         self.take(active)
         active.predicted_seconds = load.call_seconds(active)
@@ -75,8 +75,8 @@ class Fleet:
 
     def take(self, active: ActiveCall) -> None:
         """Take a waiting call off its instance; nothing happens if it waits for none."""
-        if active.load is not None and active.phase is Phase.WAITING:
-            active.load.dequeue(active)
+        if active.instance_id is not None and active.phase is Phase.WAITING:
+            self._loads[active.instance_id].dequeue(active)
 
     # What follows is for the kernel.
 

@@ -134,7 +134,7 @@ class Kernel:
         out = self._begin(now)
         if active.call.call_id not in self._calls:
             return tuple(out)
-        load = active.load
+        load = self._fleet.load(active.instance_id) if active.instance_id is not None else None
         if load is not None and active.phase is Phase.RUNNING:
             load.stop(self._now, active)
             out.append(Abort(call_id=call_id, instance_id=load.instance_id))
@@ -344,9 +344,9 @@ class Kernel:
 
     def _running(self, call_id: str) -> tuple[ActiveCall, InstanceLoad]:
         active = self._call(call_id)
-        if active.phase is not Phase.RUNNING or active.load is None:
+        if active.phase is not Phase.RUNNING or active.instance_id is None:
             raise CallNotRunning(call_id)
-        return active, active.load
+        return active, self._fleet.load(active.instance_id)
 
     def _check_arrival(self, calls: Sequence[Call]) -> None:
         seen: set[str] = set()

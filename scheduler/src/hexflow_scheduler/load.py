@@ -159,7 +159,7 @@ class InstanceLoad:
 
     def enqueue(self, active: ActiveCall) -> None:
         """Put a call in the queue at its key."""
-        active.load = self
+        active.instance_id = self.instance_id
         active.phase = Phase.WAITING
         active.blocks = active.call.prefix if self.instance.prefix_caching else ()
         active.kv_tokens = kv_tokens(active)
@@ -175,7 +175,7 @@ class InstanceLoad:
         self.slots_waiting -= active.call.samples
         # Adding and subtracting leaves dust; an empty queue is a chance to sweep it.
         self._waiting_seconds = self._waiting_seconds - active.predicted_seconds if len(self.queue) else 0.0
-        active.load = None
+        active.instance_id = None
         active.phase = Phase.PARKED
 
     def start(self, now: float, active: ActiveCall) -> None:
@@ -184,7 +184,7 @@ class InstanceLoad:
         active.cached_tokens = self.cached_tokens(active)
         self._held.hold(active.blocks)
         self._sample(now)
-        active.load = self
+        active.instance_id = self.instance_id
         active.phase = Phase.RUNNING
         active.sent = now
         active.predicted_finish = now + active.predicted_seconds
@@ -202,7 +202,7 @@ class InstanceLoad:
         self.kv_taken -= active.kv_tokens + self._occupied.release(active.blocks)
         self._held.release(active.blocks)
         self._mirror.touch(active.blocks, capacity=self.instance.profile.kv_tokens)
-        active.load = None
+        active.instance_id = None
         active.phase = Phase.PARKED
 
     def mean_batch(self, now: float, active: ActiveCall) -> float:

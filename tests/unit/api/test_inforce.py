@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hexflow_api import ResourceError, Resources, profile_of
-from hexflow_api.secret import ConfigMap
+from hexflow_api.manifest import ConfigMap
 from support.resources import a_pool
 
 INLINE = {"t0": 0.02, "t1": 0, "t2": 0, "c1": 0.0001, "c2": 0, "kvTokens": 50_000, "slots": 8}

@@ -3,8 +3,8 @@
 import pytest
 
 from hexflow_api import GPUPool, Resources, TextToSQLWorkflow
+from hexflow_api.manifest import ConfigMap
 from hexflow_api.reference import dangling
-from hexflow_api.secret import ConfigMap
 from support.resources import a_pool, a_secret, a_workflow, resources_of
 
 CANDIDATES = {"name": "candidates", "kind": "CandidateGeneration"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hexflow_api import SecretKeyRef, SecretMissing, absolute_dsn, read_secret, secret_refs, write_secrets
-from hexflow_api.secret import Secret
+from hexflow_api.manifest import Secret
 from support.resources import a_pool, a_secret, a_workflow, resources_of
 
 

@@ -6,14 +6,12 @@ it remembers lives in the fleet or in its own object, and replaying the event lo
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from hexflow_scheduler.active import ActiveCall
+from hexflow_scheduler.fleet import Fleet
 from hexflow_scheduler.load import InstanceLoad
 from hexflow_scheduler.parameter import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from hexflow_scheduler.fleet import Fleet
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class DispatchRule(Protocol):
     """Its parameters with their defaults and bounds."""
 
     def place(
-        self, now: float, siblings: Sequence[ActiveCall], fleet: "Fleet", values: Parameters, /
+        self, now: float, siblings: Sequence[ActiveCall], fleet: Fleet, values: Parameters, /
     ) -> Sequence[Choice]:
         """Return one choice for each of the calls, which were released together.
 
@@ -51,7 +49,7 @@ Score = Callable[[ActiveCall, Sequence[InstanceLoad]], Sequence[float]]
 """Scores of the candidates for a call, in their order."""
 
 
-def one_by_one(siblings: Sequence[ActiveCall], fleet: "Fleet", score: Score) -> list[Choice]:
+def one_by_one(siblings: Sequence[ActiveCall], fleet: Fleet, score: Score) -> list[Choice]:
     """Place calls in turn on the candidate of the largest score, each seeing those before it.
 
     Between equal scores the instance wins that has gone longest without a call.

@@ -8,15 +8,13 @@ depend on the unit of time. ``t_comp`` is that in the batch the call would meet.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from hexflow_scheduler.active import ActiveCall
 from hexflow_scheduler.dispatch import Choice, one_by_one
+from hexflow_scheduler.fleet import Fleet
 from hexflow_scheduler.load import InstanceLoad
 from hexflow_scheduler.parameter import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from hexflow_scheduler.fleet import Fleet
 
 ALPHA = Parameter(
     name="alpha",
@@ -42,7 +40,7 @@ class HexGenFlow:
     parameters: ClassVar[tuple[Parameter, ...]] = (ALPHA, BETA)
 
     def place(
-        self, now: float, siblings: Sequence[ActiveCall], fleet: "Fleet", values: Parameters, /
+        self, now: float, siblings: Sequence[ActiveCall], fleet: Fleet, values: Parameters, /
     ) -> Sequence[Choice]:
         """Place the calls one by one by the paper's score."""
         alpha, beta = values["alpha"], values["beta"]

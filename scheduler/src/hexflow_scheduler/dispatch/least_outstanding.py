@@ -4,15 +4,13 @@ Models the usual load balancers (TGI's router, nginx ``least_conn``).
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from hexflow_scheduler.active import ActiveCall
 from hexflow_scheduler.dispatch import Choice, one_by_one
+from hexflow_scheduler.fleet import Fleet
 from hexflow_scheduler.load import InstanceLoad
 from hexflow_scheduler.parameter import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from hexflow_scheduler.fleet import Fleet
 
 
 class LeastOutstanding:
@@ -23,7 +21,7 @@ class LeastOutstanding:
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def place(
-        self, now: float, siblings: Sequence[ActiveCall], fleet: "Fleet", values: Parameters, /
+        self, now: float, siblings: Sequence[ActiveCall], fleet: Fleet, values: Parameters, /
     ) -> Sequence[Choice]:
         """Score by the count, negated."""
         return one_by_one(siblings, fleet, _fewest)
