@@ -89,7 +89,7 @@ class Driver:
             if request.call.call_id in self._pending:
                 raise DuplicateCall(request.call.call_id)
         now = self.clock()
-        released = [Pending(request, released_at=now, driver=self) for request in requests]
+        released = [Pending(request, released_at=now, keeper=self) for request in requests]
         if self._closed:
             for pending in released:
                 pending.fail(_stopping())

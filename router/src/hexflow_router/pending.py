@@ -1,24 +1,38 @@
 """A released call until it has ended: what the driver knows of it, and the exchange that a front door holds."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
 
 from hexflow_router.attempt import AttemptFailed, OpenStream, WholeAnswer
 from hexflow_router.exchange import CallFailed, CompletedReply, Placement, Reply, UpstreamRequest
 from hexflow_router.sse import error_event
 from hexflow_scheduler import Call, End, Outcome, Place, Usage
 
-if TYPE_CHECKING:
-    from hexflow_router.driver import Driver
+__all__ = ["Keeper", "Pending", "failure_of"]
 
-__all__ = ["Pending", "failure_of"]
+
+class Keeper(Protocol):
+    """Who keeps the books of the calls on their way: the driver."""
+
+    clock: Callable[[], float]
+    sequences: Counter[str]
+    """Sequences that each instance has for us."""
+
+    def withdraw(self, pending: "Pending", failure: CallFailed) -> None:
+        """Take a call back: out of the queue, or off its engine."""
+        ...
+
+    def stream_ended(self, pending: "Pending", stream: OpenStream, failure: AttemptFailed | None) -> None:
+        """Note the end of a stream that its reader followed to the end."""
+        ...
 
 
 class Pending:
     """Follow one call; satisfies ``Exchange``."""
 
-    def __init__(self, request: UpstreamRequest, *, released_at: float, driver: "Driver") -> None:
+    def __init__(self, request: UpstreamRequest, *, released_at: float, keeper: Keeper) -> None:
         """Start before anything was decided."""
         self.request = request
         self.released_at = released_at
@@ -33,7 +47,7 @@ class Pending:
         self.usage: Usage | None = None
         self.first_token_seconds: float | None = None
         self.token_source = "estimate"  # noqa: S105 - tokens of text
-        self._driver = driver
+        self._keeper = keeper
         self._first: asyncio.Future[OpenStream | WholeAnswer] = asyncio.get_running_loop().create_future()
         self._stream: OpenStream | None = None
         self._answer: WholeAnswer | None = None
@@ -47,11 +61,11 @@ class Pending:
     @runs_on.setter
     def runs_on(self, instance_id: str | None) -> None:
         if self._runs_on is not None:
-            self._driver.sequences[self._runs_on] -= self.call.samples
-            if not self._driver.sequences[self._runs_on]:
-                del self._driver.sequences[self._runs_on]
+            self._keeper.sequences[self._runs_on] -= self.call.samples
+            if not self._keeper.sequences[self._runs_on]:
+                del self._keeper.sequences[self._runs_on]
         if instance_id is not None:
-            self._driver.sequences[instance_id] += self.call.samples
+            self._keeper.sequences[instance_id] += self.call.samples
         self._runs_on = instance_id
 
     # The exchange
@@ -97,7 +111,7 @@ class Pending:
 
     def cancel(self) -> None:
         """Withdraw the call; harmless once it has ended."""
-        self._driver.withdraw(
+        self._keeper.withdraw(
             self,
             CallFailed("The call was cancelled.", status=499, code="cancelled", reason="Cancelled"),
         )
@@ -116,8 +130,8 @@ class Pending:
                 yield piece
         except AttemptFailed as failure:
             self.last_failure = failure
-            self._seconds = self._driver.clock() - self._placed().sent_at
-            self._driver.stream_ended(self, stream, failure)
+            self._seconds = self._keeper.clock() - self._placed().sent_at
+            self._keeper.stream_ended(self, stream, failure)
             yield error_event(self.withdrawn or _failed(failure))
         except GeneratorExit:
             self.cancel()
@@ -126,8 +140,8 @@ class Pending:
             self.cancel()
             raise
         else:
-            self._seconds = self._driver.clock() - self._placed().sent_at
-            self._driver.stream_ended(self, stream, None)
+            self._seconds = self._keeper.clock() - self._placed().sent_at
+            self._keeper.stream_ended(self, stream, None)
 
     def _placed(self) -> Placement:
         assert self.placement is not None  # noqa: S101 - an answer came from somewhere
