@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -87,14 +86,3 @@ async def test_every_line_of_a_child_reaches_the_log_even_a_very_long_one(tmp_pa
         supervisor.forget(child)
     assert sum(line.count("a") for line in lines) == 300_000 + 1  # and the one in "last words"
     assert lines[-2:] == ["b", "last words"]
-
-
-async def test_a_file_that_another_owner_has_taken_over_stays(tmp_path: Path) -> None:
-    ours, theirs = tmp_path / "ours.json", tmp_path / "theirs.json"
-    ours.write_text(json.dumps({"pid": os.getpid()}))
-    theirs.write_text(json.dumps({"pid": os.getpid() + 1}))
-    async with Supervisor(log=lambda name, line: None) as supervisor:
-        supervisor.remove_if_ours_at_end(ours)
-        supervisor.remove_if_ours_at_end(theirs)
-    assert not ours.exists()
-    assert theirs.exists()

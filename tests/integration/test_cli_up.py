@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -152,24 +153,57 @@ def test_the_openai_client_reads_our_errors(client: openai.OpenAI) -> None:
         client.chat.completions.create(model="no-such-model", messages=[{"role": "user", "content": "?"}])
 
 
-def test_a_query_survives_the_death_of_an_instance_which_comes_back_under_another_id(tmp_path: Path) -> None:
-    with a_running_laptop(tmp_path, time_scale=5) as laptop:
-        with subprocess.Popen(
-            [sys.executable, "-m", "hexflow_cli", "ask", "--json", BERLIN],
-            env=environment(laptop.state_dir),
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as asking:
-            until(lambda: any(item["running"] for item in _scheduler(laptop)), seconds=30)
-            victim = next(item for item in _scheduler(laptop) if item["running"])
-            gpu = victim["gpuType"]
-            next(item for item in laptop.family() if gpu in _command(item)).send_signal(signal.SIGKILL)
-            out, _ = asking.communicate(timeout=60)
-        answer = json.loads(out)
-        assert (answer["status"], answer["rows"]) == ("Succeeded", [[98]])
-        until(lambda: any(item["id"].endswith("-0.1") for item in laptop.instances()), seconds=20)
-        done = laptop.hexflow("ask", "--json", BERLIN)
-        assert done.json()["rows"] == [[98]]
+@pytest.fixture(scope="module")
+def slow_laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLaptop]:
+    with a_running_laptop(tmp_path_factory.mktemp("slow"), time_scale=5) as running:
+        yield running
+
+
+@contextmanager
+def asking(laptop: RunningLaptop) -> Iterator[subprocess.Popen[str]]:
+    """Ask in a process of its own and return when one of its calls runs on an instance."""
+    command = [sys.executable, "-m", "hexflow_cli", "ask", "--json", BERLIN]
+    with subprocess.Popen(
+        command, env=environment(laptop.state_dir), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        until(lambda: running_calls(laptop) > 0, seconds=30)
+        yield process
+        process.kill()
+
+
+def scheduler(laptop: RunningLaptop) -> list[dict[str, Any]]:
+    with urlopen(laptop.state["adminUrl"] + "/debug/scheduler") as response:
+        return list(json.load(response)["instances"])
+
+
+def running_calls(laptop: RunningLaptop) -> int:
+    return sum(len(item["running"]) for item in scheduler(laptop))
+
+
+def test_a_query_survives_the_death_of_an_instance_which_comes_back_under_another_id(
+    slow_laptop: RunningLaptop,
+) -> None:
+    with asking(slow_laptop) as process:
+        gpu = next(item["gpuType"] for item in scheduler(slow_laptop) if item["running"])
+        next(item for item in slow_laptop.family() if gpu in _command(item)).send_signal(signal.SIGKILL)
+        out, _ = process.communicate(timeout=60)
+    answer = json.loads(out)
+    assert (answer["status"], answer["rows"]) == ("Succeeded", [[98]])
+    until(lambda: any(item["id"].endswith("-0.1") for item in slow_laptop.instances()), seconds=20)
+
+
+def test_a_question_that_is_interrupted_leaves_the_engines_at_once(slow_laptop: RunningLaptop) -> None:
+    with asking(slow_laptop) as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, "", "Stopped.\n")
+    until(lambda: running_calls(slow_laptop) == 0, seconds=5)
+
+
+def test_a_router_that_dies_comes_back_on_the_same_port(slow_laptop: RunningLaptop) -> None:
+    victim = next(item for item in slow_laptop.family() if "hexflow_router" in _command(item))
+    victim.send_signal(signal.SIGKILL)
+    until(lambda: slow_laptop.hexflow("ask", "--json", BERLIN).code == 0, seconds=60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
@@ -190,11 +224,6 @@ def test_nothing_is_left_behind_when_the_terminal_interrupts_everybody_at_once(t
             item.send_signal(signal.SIGINT)
         assert laptop.process.wait(timeout=30) == 130
         assert_nothing_is_left(family, laptop.state_dir)
-
-
-def _scheduler(laptop: RunningLaptop) -> list[dict[str, Any]]:
-    with urlopen(laptop.state["adminUrl"] + "/debug/scheduler") as response:
-        return list(json.load(response)["instances"])
 
 
 def _command(process: psutil.Process) -> list[str]:

@@ -1,10 +1,15 @@
 """`hexflow demo` for real: three emulated GPUs, a router, SQLite, thirty questions with checked answers (A1)."""
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
-from support.laptop import hexflow
+from support.laptop import assert_nothing_is_left, environment, hexflow
+from support.waiting import until
 
 THREE = ("demo", "--questions", "3", "--time-scale", "40", "--baseline", "none")
 
@@ -67,3 +72,15 @@ def test_what_the_demo_cannot_run_with_is_said_in_one_paragraph(
     assert done.code == code, done.err
     assert words in " ".join(done.err.split())
     assert "Traceback" not in done.err
+
+
+def test_a_demo_that_is_interrupted_leaves_nothing_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hexflow_cli", "demo"]
+    with subprocess.Popen(
+        command, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as demo:
+        until(lambda: any(tmp_path.glob("run-*/instances.json")), seconds=30)
+        family = [psutil.Process(demo.pid), *psutil.Process(demo.pid).children(recursive=True)]
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(timeout=30) == 130
+    assert_nothing_is_left(family, tmp_path)

@@ -15,6 +15,7 @@ from rich.text import Text
 from hexflow_cli.report import Outcome
 from hexflow_cli.table import all_calls, seconds
 from hexflow_cli.watch import QueryWatch
+from hexflow_router.answer import Status
 
 _WIDEST_BAR = 24
 
@@ -117,6 +118,9 @@ def _time(line: _Line) -> Text:
 
 
 def _verdict(outcome: Outcome) -> tuple[str, str]:
+    answer = outcome.answer
+    if answer is None or answer.status is not Status.SUCCEEDED:
+        return f"✗ {(answer.reason if answer else None) or 'no answer'}", "bold red"
     if not outcome.right:
-        return "✗ wrong rows" if outcome.answer else "✗ no answer", "bold red"
+        return "✗ wrong rows", "bold red"
     return ("✓ in time", "green") if outcome.met else ("✓ late", "yellow")

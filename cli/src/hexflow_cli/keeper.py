@@ -3,10 +3,9 @@
 It reads its standard input, a pipe whose other end only the keeper's owner holds. Lines tell what there is to
 clean up; the end of the pipe, however it came about, means that the owner is gone:
 
-    child PID        a process group that must not outlive the owner
-    gone PID         that process ended and its number may belong to somebody else now
-    path PATH        a file or folder to remove
-    owned PATH PID   a JSON file to remove if it still names this pid
+    child PID    a process group that must not outlive the owner
+    gone PID     that process ended and its number may belong to somebody else now
+    path PATH    a file or folder to remove
 
 It runs as `python -I -S keeper.py` in a session of its own (ctrl-C in the terminal does not reach it), so it may
 use the standard library alone. This is what works on every POSIX system; on Linux the children also ask the
@@ -14,7 +13,6 @@ kernel to be killed with their parent (`child.py`).
 """
 
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -29,7 +27,6 @@ def main() -> None:
         signal.signal(ignored, signal.SIG_IGN)
     children: set[int] = set()
     paths: list[Path] = []
-    owned: list[tuple[Path, int]] = []
     for line in sys.stdin:
         kind, _, rest = line.rstrip("\n").partition(" ")
         if kind == "child":
@@ -38,22 +35,11 @@ def main() -> None:
             children.discard(int(rest))
         elif kind == "path":
             paths.append(Path(rest))
-        elif kind == "owned":
-            path, _, pid = rest.rpartition(" ")
-            owned.append((Path(path), int(pid)))
     for child in children:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)
-    for path, owner in owned:
-        _remove_if_owned(path, owner)
     for path in paths:
         _remove(path)
-
-
-def _remove_if_owned(path: Path, owner: int) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        if json.loads(path.read_text(encoding="utf-8")).get("pid") == owner:
-            path.unlink()
 
 
 def _remove(path: Path) -> None:

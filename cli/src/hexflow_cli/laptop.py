@@ -142,7 +142,7 @@ class Laptop:
     def publish(self) -> Path:
         """Write the state file, by which `hexflow ask` finds us, and have it removed when we end."""
         path = self.state().write()
-        self._supervisor.remove_if_ours_at_end(path)
+        self._supervisor.remove_at_end(path)
         return path
 
     def state(self) -> StateFile:

@@ -121,10 +121,6 @@ class Supervisor:
         """Have a file or folder removed when we end."""
         self._tell(f"path {path}")
 
-    def remove_if_ours_at_end(self, path: Path) -> None:
-        """Have a JSON file removed when we end, unless another process has put its own `pid` there."""
-        self._tell(f"owned {path} {os.getpid()}")
-
     async def start(
         self,
         name: str,

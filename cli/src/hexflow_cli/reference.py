@@ -22,9 +22,9 @@ This page is generated from the code by `python -m hexflow_cli.reference`; a tes
 Results go to stdout; progress, logs and errors go to stderr. With `--json` stdout holds exactly one JSON document, an
 error too: `{"error": {"reason": "PortInUse", "message": "…", "exitCode": 5}}`.
 
-`hexflow ask` finds the router by `--url`, then the variable `HEXFLOW_URL`, then the state file that `hexflow up`
-writes, then port 8080 of the loopback. The state file is `up.json` in the user's state folder, or in the folder that
-`HEXFLOW_STATE_DIR` names; it is removed when `hexflow up` ends, however it ends.
+`hexflow ask` finds the router by `--url`, then the variable `HEXFLOW_URL`, then the state file of the `hexflow up` that
+was started last and still runs, then port 8080 of the loopback. State files lie in the user's state folder, or in the
+folder that `HEXFLOW_STATE_DIR` names; they are removed when `hexflow up` ends, however it ends.
 """
 
 

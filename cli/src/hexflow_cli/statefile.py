@@ -1,7 +1,7 @@
-"""The state file: how `hexflow ask` in one shell finds the router that `hexflow up` started in another.
+"""State files: how `hexflow ask` in one shell finds the router that `hexflow up` started in another.
 
-It lies in the user's own state folder with mode 0600. It names the files of the tenants' API keys, never the keys.
-`HEXFLOW_STATE_DIR` moves the folder, for tests and for more than one laptop fleet at a time.
+Each `hexflow up` has its own file in the user's state folder; the newest of those that run is asked. The files have
+mode 0600 and name the files of the tenants' API keys, never the keys. `HEXFLOW_STATE_DIR` moves the folder.
 """
 
 import json
@@ -14,7 +14,7 @@ import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-_FILE = "up.json"
+_FILES = "up-*.json"
 
 
 class _Record(BaseModel):
@@ -50,9 +50,14 @@ class StateFile(_Record):
 
     @classmethod
     def read(cls, folder: Path | None = None) -> Self | None:
-        """Return the state of the fleet that runs now, or None where none does."""
+        """Return the state of the fleet that was started last and still runs, or None where none does."""
+        running = [state for path in (folder or state_folder()).glob(_FILES) if (state := cls._read(path))]
+        return max(running, key=lambda state: state.started, default=None)
+
+    @classmethod
+    def _read(cls, path: Path) -> Self | None:
         try:
-            state = cls.model_validate_json(state_file(folder).read_bytes())
+            state = cls.model_validate_json(path.read_bytes())
             created = psutil.Process(state.pid).create_time()
         except (OSError, ValidationError, psutil.Error):
             return None
@@ -60,9 +65,9 @@ class StateFile(_Record):
 
     def write(self, folder: Path | None = None) -> Path:
         """Write the file in one step, readable by its owner alone, and return its path."""
-        path = state_file(folder)
+        path = state_file(self.pid, folder)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = path.with_suffix(f".{os.getpid()}")
+        draft = path.with_suffix(".new")
         with os.fdopen(
             os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
         ) as file:
@@ -77,9 +82,9 @@ def state_folder() -> Path:
     return Path(chosen) if chosen else platformdirs.user_state_path("hexflow")
 
 
-def state_file(folder: Path | None = None) -> Path:
-    """Return the path of the state file."""
-    return (folder or state_folder()) / _FILE
+def state_file(pid: int, folder: Path | None = None) -> Path:
+    """Return the path of the state file of the `hexflow up` with that process id."""
+    return (folder or state_folder()) / _FILES.replace("*", str(pid))
 
 
 def own_start() -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from hexflow_api import laptop_warnings
+from hexflow_api import Resources, laptop_warnings
 from hexflow_cli import port, samples
 from hexflow_cli.console import print_json, stderr
 from hexflow_cli.exitcode import ExitCode
@@ -40,7 +40,10 @@ async def up(options: UpOptions) -> int:
     log = _silent if options.quiet else _log_line
     async with a_laptop(laptop_options, log=log, note=_note) as laptop:
         state_file = laptop.publish()
-        for warning in laptop_warnings(laptop.resources):
+        for warning in (
+            *laptop_warnings(laptop.resources),
+            *_scale_warnings(laptop.resources, options.time_scale),
+        ):
             _note(warning)
         if options.as_json:
             print_json(
@@ -67,6 +70,17 @@ def _laptop_options(options: UpOptions) -> LaptopOptions:
         time_scale=options.time_scale,
         event_log=options.event_log,
     )
+
+
+def _scale_warnings(resources: Resources, time_scale: float) -> list[str]:
+    """Say what a time scale does to engines that know nothing of it."""
+    real = [pool.name for pool in resources.pools if pool.spec.source == "Endpoints"]
+    if time_scale == 1.0 or not real:
+        return []
+    return [
+        f"--time-scale {time_scale:g} is for emulated pools; the seconds of {', '.join(real)} will look "
+        f"{time_scale:g} times as long as they are"
+    ]
 
 
 def _welcome(laptop: Laptop) -> None:

@@ -14,7 +14,7 @@ from hexflow_cli.comparison import (
 from hexflow_cli.enginetime import EngineTime, parse
 from hexflow_cli.report import Outcome, Report, sum_up
 from hexflow_cli.watch import QueryWatch
-from hexflow_router.answer import Answer
+from hexflow_router.answer import Answer, Status
 from support.answers import a_call_report, a_stage_report, an_answer
 
 
@@ -154,5 +154,7 @@ def test_the_board_shows_fleet_and_questions_in_the_height_there_is() -> None:
 def test_one_line_tells_an_answer_where_nothing_is_drawn() -> None:
     assert "✓ in time" in line(an_outcome(1, an_answer())).plain
     assert "✗ no answer" in line(an_outcome(1, None, right=False)).plain
+    failed = an_answer(status=Status.FAILED, reason="NoInstance", rows=None, deadline_met=False)
+    assert "✗ NoInstance" in line(an_outcome(1, failed, right=False)).plain
     assert "✗ wrong rows" in line(an_outcome(1, an_answer(), right=False)).plain
     assert "✓ late" in line(an_outcome(1, an_answer(deadline_met=False))).plain

@@ -2,6 +2,7 @@ import os
 import stat
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hexflow_cli.statefile import StateFile, TenantEntry, WorkflowEntry, own_start, state_file, state_folder
@@ -37,9 +38,20 @@ def test_the_state_of_a_fleet_that_is_gone_is_ignored(tmp_path: Path, stale: dic
     assert StateFile.read(tmp_path) is None
 
 
+def test_of_several_fleets_the_one_started_last_is_asked(tmp_path: Path) -> None:
+    parent = psutil.Process(os.getppid())
+    older = a_state(url="http://older", pid=parent.pid, started=parent.create_time())
+    newer = a_state(url="http://newer")
+    for state in (newer, older):
+        state.write(tmp_path)
+    assert StateFile.read(tmp_path) == newer
+    state_file(newer.pid, tmp_path).unlink()
+    assert StateFile.read(tmp_path) == older
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"url": 1}'])
 def test_a_file_that_is_none_is_ignored(tmp_path: Path, text: str) -> None:
-    state_file(tmp_path).write_text(text)
+    state_file(7, tmp_path).write_text(text)
     assert StateFile.read(tmp_path) is None
 
 
