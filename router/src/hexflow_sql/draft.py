@@ -99,7 +99,7 @@ def settle(draft: Draft) -> Candidate:
 
 def raise_no_answer(draft: Draft) -> None:
     """Raise what fits candidates without rows; return if one of them may still get some."""
-    with_sql = [candidate for candidate in draft.candidates if candidate.sql is not None]
+    with_sql = [entry for entry in draft.candidates if entry.sql is not None and entry.refusal is None]
     refusals = [candidate for candidate in draft.candidates if candidate.refusal is not None]
     without = len(draft.candidates) - len(with_sql)
     if len(refusals) > len(with_sql) and 2 * len(refusals) > without:

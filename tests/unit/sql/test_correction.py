@@ -19,6 +19,7 @@ from hexflow_sql import (
     StageTimedOut,
     StatementFailed,
     StatementTried,
+    Unanswerable,
 )
 from hexflow_sql.values import ValueIndex, ValueMatch
 from support.language_model import ScriptedModel, a_completion, fenced, text_of
@@ -121,6 +122,12 @@ async def test_a_repair_without_a_statement_ends_it(shop: Database) -> None:
     with pytest.raises(AllCandidatesFailed, match="custmer"):
         await corrected(shop, BAD, model=model)
     assert len(model.requests) == 1
+
+
+async def test_a_repair_that_refuses_counts_as_a_refusal(shop: Database) -> None:
+    model = ScriptedModel({"correction": "<unanswerable>The database may only be read.</unanswerable>"})
+    with pytest.raises(Unanswerable, match="may only be read"):
+        await corrected(shop, "DELETE FROM customers", model=model)
 
 
 async def test_no_rounds_means_no_request(shop: Database) -> None:

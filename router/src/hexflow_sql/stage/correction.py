@@ -231,6 +231,8 @@ class _Chain:
                 problem=repaired.error or repaired.refusal,
             )
         )
+        if repaired.refusal is not None and before.result is None:
+            self.candidate = replace(self.candidate, refusal=repaired.refusal)
         if repaired.sql is None or _folded(repaired.sql) in self._tried:
             return None
         return repaired
