@@ -17,8 +17,8 @@ from hexflow_emulator import reply, tokens
 from hexflow_emulator.faults import Fault
 from hexflow_emulator.generation import Generation
 from hexflow_emulator.instance import EmulatedInstance
-from hexflow_emulator.protocol import Asked, Prompt, RequestError, read, refusal
-from hexflow_emulator.speech import filler
+from hexflow_emulator.plan import Plan, plan, room_for
+from hexflow_emulator.protocol import Asked, RequestError, read, refusal
 from hexflow_simulator import EngineRequest, RequestTooLargeError
 
 Scope = MutableMapping[str, Any]
@@ -36,20 +36,19 @@ class Sample:
 
     index: int
     generation: Generation
-    text: str
-    finish_reason: str
-    stop_reason: str | None
+    plan: Plan
     sent: int = 0
+    """Characters that are out."""
     closed: bool = False
 
-    @property
-    def total(self) -> int:
-        return self.generation.request.output_tokens
+    def written(self) -> int:
+        """Return how many characters are written."""
+        return tokens.cut(self.plan.text, written=self.generation.written, total=self.plan.output_tokens)
 
     def out(self) -> str:
         """Return the text that is written and not yet sent."""
-        end = tokens.cut(self.text, written=self.generation.written, total=self.total)
-        text, self.sent = self.text[self.sent : end], max(end, self.sent)
+        end = max(self.written(), self.sent)
+        text, self.sent = self.plan.text[self.sent : end], end
         return text
 
 
@@ -59,6 +58,8 @@ class CompletionRequest:
 
     asked: Asked
     identity: str
+    arrived: float
+    """When it came, in the engine's time."""
     created: int
     model: str
     fault: Fault | None
@@ -76,11 +77,12 @@ class CompletionsEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request to its end or its caller's."""
+        arrived = self._instance.runner.now()
         body = await _body(receive)
         if body is None:
             return
         gone = asyncio.ensure_future(_until_gone(receive))
-        serving = asyncio.ensure_future(self._serve(scope, body, send))
+        serving = asyncio.ensure_future(self._serve(scope, body, send, arrived=arrived))
         try:
             await asyncio.wait({gone, serving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -92,7 +94,7 @@ class CompletionsEndpoint:
         if not serving.cancelled():
             serving.result()
 
-    async def _serve(self, scope: Scope, body: bytes, send: Send) -> None:
+    async def _serve(self, scope: Scope, body: bytes, send: Send, *, arrived: float) -> None:
         instance = self._instance
         instance.arrived()
         if instance.draining:
@@ -108,16 +110,18 @@ class CompletionsEndpoint:
         if fault is not None and await self._refused(fault, send):
             return
         try:
-            request = self._read(scope, body, fault)
-            self._submit(request)
+            request = self._read(scope, body, fault, arrived=arrived)
         except RequestError as error:
             await _answer(send, error.status, encode(error.body))
             return
         try:
+            self._submit(request)
             if request.asked.stream:
                 await self._stream(request, send)
             else:
                 await self._whole(request, send)
+        except RequestError as error:
+            await _answer(send, error.status, encode(error.body))
         finally:
             for sample in request.samples:
                 instance.runner.cancel(sample.generation)
@@ -144,7 +148,7 @@ class CompletionsEndpoint:
             return True
         return False
 
-    def _read(self, scope: Scope, body: bytes, fault: Fault | None) -> CompletionRequest:
+    def _read(self, scope: Scope, body: bytes, fault: Fault | None, *, arrived: float) -> CompletionRequest:
         if _header(scope, b"content-type").partition(";")[0].strip() != "application/json":
             raise refusal(
                 "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed",
@@ -164,6 +168,7 @@ class CompletionsEndpoint:
         return CompletionRequest(
             asked=asked,
             identity=identity,
+            arrived=arrived,
             created=int(self._instance.now()),
             model=asked.model or names[0],
             fault=fault,
@@ -172,78 +177,36 @@ class CompletionsEndpoint:
     # Into the engine
 
     def _submit(self, request: CompletionRequest) -> None:
-        asked = request.asked
-        planned = [
-            (prompt, sample, self._plan(asked, prompt, sample))
-            for prompt in asked.prompts
-            for sample in range(asked.samples)
-        ]
-        block = self._instance.options.engine.block_tokens
-        for index, (prompt, sample, (text, length, finish, stop)) in enumerate(planned):
+        asked, options = request.asked, self._instance.options
+        planned = []
+        for prompt in asked.prompts:
             prompt_tokens = prompt.tokens or tokens.count(prompt.text)
-            if sample == 0:
-                request.prompt_tokens += prompt_tokens
+            limit = room_for(asked, prompt_tokens=prompt_tokens, context=options.context)
+            request.prompt_tokens += prompt_tokens
+            for sample in range(asked.samples):
+                said = plan(asked, prompt, sample=sample, limit=limit, speech=self._instance.speech)
+                planned.append((prompt, prompt_tokens, said))
+        for index, (prompt, prompt_tokens, said) in enumerate(planned):
+            block = options.engine.block_tokens
             generation = Generation(
                 request=EngineRequest(
                     request_id=f"{request.identity}-{index}-{uuid4().hex[:8]}",
                     prompt_tokens=prompt_tokens,
-                    output_tokens=length,
+                    output_tokens=said.output_tokens,
                     prefix=tokens.prefix_blocks(prompt.text, block_tokens=block)[: prompt_tokens // block],
                     priority=asked.priority,
                 ),
                 changed=request.changed,
                 watched=asked.stream
                 or (request.fault is not None and request.fault.name in ("cut", "abort")),
-                reason=finish,
+                reason=said.finish_reason,
             )
             try:
-                self._instance.runner.start(generation)
+                self._instance.runner.start(generation, arrived=request.arrived)
             except RequestTooLargeError as error:
                 raise refusal(str(error), param="input_tokens") from None
-            request.samples.append(
-                Sample(index=index, generation=generation, text=text, finish_reason=finish, stop_reason=stop)
-            )
-        limit = asked.max_tokens or self._instance.options.context
-        self._instance.metrics.asked(samples=asked.samples, max_tokens=limit)
-
-    def _plan(self, asked: Asked, prompt: Prompt, sample: int) -> tuple[str, int, str, str | None]:
-        """Return what will be said, in how many tokens, and why it ends."""
-        context = self._instance.options.context
-        prompt_tokens = prompt.tokens or tokens.count(prompt.text)
-        if asked.max_tokens is not None and asked.max_tokens > context:
-            raise refusal(
-                f"max_tokens={asked.max_tokens} cannot be greater than max_model_len={context}. Please request fewer "
-                f"output tokens. (parameter=max_tokens, value={asked.max_tokens})",
-                param="max_tokens",
-            )
-        if prompt_tokens >= context:
-            raise refusal(
-                f"This model's maximum context length is {context} tokens. However, your prompt contains at least "
-                f"{prompt_tokens} input tokens, which exceeds this limit even without any output tokens. Please "
-                f"reduce the length of the input prompt. (parameter=input_tokens, value={prompt_tokens})",
-                param="input_tokens",
-            )
-        room = context - prompt_tokens
-        limit = min(asked.max_tokens or room, room)
-        said = self._instance.speech.say(prompt.text, seed=asked.seed, sample=sample)
-        text, length = said.text, said.tokens
-        least = limit if asked.ignore_eos else min(asked.min_tokens, limit)
-        if length < least:
-            seed = f"{asked.seed}:{sample}:{prompt.text}"
-            text, length = f"{text} {filler(least - length, seed=seed)}", least
-        finish, stop = "stop", None
-        if length > limit:
-            text, length, finish = text[: tokens.cut(text, written=limit, total=length)], limit, "length"
-        elif asked.ignore_eos:
-            finish = "length"
-        places = [(place, word) for word in asked.stop if (place := text.find(word)) >= 0]
-        if places:
-            place, stop = min(places)
-            length = max(1, -(-(place + len(stop)) * length // max(1, len(text))))
-            text, finish = text[:place], "stop"
-        if asked.echo:
-            text = prompt.text + text
-        return text, length, finish, stop
+            request.samples.append(Sample(index=index, generation=generation, plan=said))
+        self._instance.metrics.asked(samples=asked.samples, max_tokens=asked.max_tokens or options.context)
 
     # Out of the engine
 
@@ -254,15 +217,14 @@ class CompletionsEndpoint:
                 raise ConnectionCutError
         choices = []
         for sample in request.samples:
-            aborted = sample.generation.aborted
-            end = tokens.cut(sample.text, written=sample.generation.written, total=sample.total)
+            said, aborted = sample.plan, sample.generation.aborted
             choices.append(
                 reply.whole_choice(
                     chat=self._chat,
                     index=sample.index,
-                    text=sample.text[:end] if aborted else sample.text,
-                    finish_reason="abort" if aborted else sample.finish_reason,
-                    stop_reason=None if aborted else sample.stop_reason,
+                    text=said.text[: sample.written()] if aborted else said.text,
+                    finish_reason="abort" if aborted else said.finish_reason,
+                    stop_reason=None if aborted else said.stop_reason,
                 )
             )
         common = self._head(request, stream=False)
@@ -319,10 +281,10 @@ class CompletionsEndpoint:
         finish = None
         if generation.over:
             sample.closed = True
-            finish = "abort" if generation.aborted else sample.finish_reason
+            finish = "abort" if generation.aborted else sample.plan.finish_reason
         elif sample.sent == before:
             return None
-        stop = sample.stop_reason if finish == "stop" else None
+        stop = sample.plan.stop_reason if finish == "stop" else None
         choice = reply.part_choice(
             chat=self._chat, index=sample.index, text=text, finish_reason=finish, stop_reason=stop
         )

@@ -85,9 +85,13 @@ class Runner:
         self._frozen_until = self.clock() + seconds
         self._changed.set()
 
-    def start(self, generation: Generation) -> None:
-        """Hand a request to the engine. Raises RequestTooLargeError."""
-        self.engine.submit(self.now(), generation.request)
+    def start(self, generation: Generation, *, arrived: float) -> None:
+        """Hand a request to the engine. Raises RequestTooLargeError.
+
+        ``arrived`` is when its first byte came, by ``now()``: what reading it took is part of the fixed
+        cost of a call, which the engine adds.
+        """
+        self.engine.submit(arrived, generation.request)
         self._generations[generation.request.request_id] = generation
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run(), name="emulated engine")

@@ -8,12 +8,14 @@ from hexflow_emulator.errors import EmulatorError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status: 0, or 2 where it could not start."""
+    """Run the command and return its exit status: 0, 130 after an interrupt, 2 where it could not start."""
     try:
         options = parse(sys.argv[1:] if arguments is None else arguments)
         from hexflow_emulator.server import serve
 
         serve(options)
+    except KeyboardInterrupt:
+        return 130
     except EmulatorError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2

@@ -8,6 +8,7 @@ import asyncio
 import socket
 import sys
 import time
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
@@ -78,7 +79,11 @@ def serve(options: EmulatorOptions) -> None:
         f"{options.names[0]} as on {options.gpu}, {options.time_scale:g}x real time, at {where}\n"
     )
     sys.stdout.flush()
-    InstanceServer(config, instance).run(sockets=[listener])
+    try:
+        InstanceServer(config, instance).run(sockets=[listener])
+    finally:
+        if options.uds:
+            Path(options.uds).unlink(missing_ok=True)
 
 
 def _listen(options: EmulatorOptions) -> socket.socket:

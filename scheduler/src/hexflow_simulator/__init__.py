@@ -3,8 +3,9 @@
 Knows the kernel's types and no server: the emulator gives the engine model HTTP and a real clock.
 """
 
-from hexflow_simulator.engine import (
-    Engine,
+from hexflow_simulator.engine import Engine
+from hexflow_simulator.kvcache import KVCache
+from hexflow_simulator.request import (
     EngineCounts,
     EngineOptions,
     EngineOrder,
@@ -13,7 +14,6 @@ from hexflow_simulator.engine import (
     Progress,
     RequestTooLargeError,
 )
-from hexflow_simulator.kvcache import KVCache
 
 __all__ = [
     "Engine",
