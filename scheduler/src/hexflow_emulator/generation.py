@@ -136,6 +136,18 @@ class Runner:
                     generation.changed.set()
 
     async def _run(self) -> None:
+        try:
+            await self._keep_time()
+        except Exception:
+            for (
+                generation
+            ) in self._generations.values():  # nobody may wait for ever for a runner that is gone
+                generation.aborted = True
+                generation.changed.set()
+            self._generations.clear()
+            raise
+
+    async def _keep_time(self) -> None:
         while self._generations:
             self.look()
             now = self.now()

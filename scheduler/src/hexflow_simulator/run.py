@@ -68,9 +68,9 @@ class Segment:
 
     def done(self, now: float) -> int:
         """Return how many steps are complete at ``now``."""
-        passed = now - self.start
-        if passed < self.first:
+        if now < self.at(1):
             return 0
+        passed = now - self.start
         if self.growth <= 0:
             guess = int(passed / self.first) if self.first > 0 else self.steps
         else:
