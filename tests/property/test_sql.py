@@ -1,7 +1,7 @@
 """What must hold of SQL for all inputs, not for the ones somebody thought of."""
 
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -117,16 +117,15 @@ def test_a_rendered_schema_is_ddl_with_the_very_names_whatever_they_hold(
             Column(name=column, type="TEXT", samples=tuple(map(literal, values))) for column in columns
         ),
     )
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.execute(render(a_schema(table)))
-    except sqlite3.OperationalError as error:
-        if "duplicate column name" in str(error) or "reserved for internal use" in str(error):
-            return  # SQLite folds fewer letters than Python does
-        raise
     quoted = name.replace('"', '""')
-    assert [row[1] for row in connection.execute(f'PRAGMA table_info("{quoted}")')] == columns
-    connection.close()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute(render(a_schema(table)))
+        except sqlite3.OperationalError as error:
+            if "duplicate column name" in str(error) or "reserved for internal use" in str(error):
+                return  # SQLite folds fewer letters than Python does
+            raise
+        assert [row[1] for row in connection.execute(f'PRAGMA table_info("{quoted}")')] == columns
 
 
 EXPRESSIONS = st.recursive(

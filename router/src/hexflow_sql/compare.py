@@ -14,8 +14,11 @@ from sqlglot import exp
 from hexflow_sql.guard import parse_query
 from hexflow_sql.result import Cell, Result
 
-DIGITS = 6
-"""Significant digits that two numbers must share."""
+DIGITS = 9
+"""Significant digits that two numbers must share: sums in another order differ in the sixteenth."""
+
+CENTS = -2
+"""Decimal places that count however large a number is: totals are money."""
 
 Key = tuple[object, ...]
 
@@ -84,5 +87,5 @@ def _rounded(number: int | float) -> object:
         return Decimal(0)
     if exact == exact.to_integral_value():
         return exact.normalize()  # counts and keys stay exact
-    place = Decimal(1).scaleb(exact.adjusted() - DIGITS + 1)
+    place = Decimal(1).scaleb(min(exact.adjusted() - DIGITS + 1, CENTS))
     return exact.quantize(place, rounding=ROUND_HALF_EVEN).normalize()

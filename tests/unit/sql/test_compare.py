@@ -36,12 +36,21 @@ def test_different_kinds_of_nothing_and_something_differ(one: Cell, other: Cell)
         (True, 1),
         (1e20, 10**20),
         (12345678.000001, 12345678.0000012),
+        (0.1234567891, 0.1234567892),
         (float("inf"), float("inf")),
         (float("nan"), float("nan")),
     ],
 )
 def test_numbers_are_one_kind_and_rounded(one: Cell, other: Cell) -> None:
     assert key(one) == key(other)
+
+
+def test_cents_count_however_large_a_total_is() -> None:
+    assert key(1234567.89) != key(1234567.91)
+    assert key(98765432109.5) != key(98765432109.75)
+    assert key(0.1 + 0.7 + 1234567.2) == key(1234568.0)
+    assert key(1e-300) != key(2e-300)
+    assert key(2.9999999999999996) == key(3)
 
 
 def test_large_whole_numbers_stay_exact() -> None:

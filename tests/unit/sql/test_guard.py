@@ -190,6 +190,37 @@ def test_ordinary_queries_of_other_dialects_pass(dialect: str, sql: str) -> None
     assert passes(sql, dialect=dialect)
 
 
+def test_ilike_reaches_mysql_and_sqlite_as_something_they_know() -> None:
+    for dialect in ("mysql", "sqlite"):
+        assert passes("SELECT b FROM t WHERE b ILIKE '%x%'", dialect=dialect).endswith(
+            "LOWER(b) LIKE LOWER('%x%')"
+        )
+    assert "ILIKE" in passes("SELECT b FROM t WHERE b ILIKE '%x%'", dialect="postgres")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql"),
+    [
+        (
+            "sqlite",
+            "SELECT STRFTIME('%Y-%m', b), DATE('now', 'start of month', '-1 day'), JULIANDAY(b) FROM t",
+        ),
+        ("postgres", "SELECT DATE_TRUNC('MONTH', b), AGE(b), TO_CHAR(b, 'YYYY-MM') FROM t"),
+        ("mysql", "SELECT DATE_FORMAT(b, '%Y-%m'), DATEDIFF(b, a) FROM t"),
+        ("duckdb", "SELECT DATE_TRUNC('MONTH', b), STRFTIME(b, '%Y-%m') FROM t"),
+    ],
+)
+def test_date_functions_of_a_dialect_stay_as_they_are(dialect: str, sql: str) -> None:
+    assert passes(sql, dialect=dialect) == sql
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres", "duckdb"])
+def test_quoted_names_in_mixed_case_stay_quoted(dialect: str) -> None:
+    schema = a_schema(a_table("OrderItems", "UnitPrice", "select"))
+    sql = 'SELECT "UnitPrice", "o"."select" FROM "OrderItems" AS "o"'
+    assert passes(sql, dialect=dialect, schema=schema) == sql
+
+
 def test_without_a_schema_every_table_is_known() -> None:
     assert passes("SELECT x FROM anything", schema=None)
 

@@ -12,6 +12,10 @@ from hexflow_sql.database.watch import PREPARATION_QUESTIONS, Watch, Watchdog
 NAMES = Names(readable=frozenset({"t", "v"}), hidden=frozenset({"secret"}))
 
 
+def no_scratch() -> sqlite3.Connection:
+    raise AssertionError("nothing is to be computed")
+
+
 @pytest.fixture
 def connection() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
@@ -146,10 +150,10 @@ def test_heavy_functions_are_found_by_name() -> None:
 def test_a_call_that_would_take_too_long_is_not_made(name: str, arguments: tuple[object, ...]) -> None:
     heavy = next(entry for entry in HEAVY if entry.name == name)
     with pytest.raises(Exception, match=name):
-        bounded(heavy, expired=lambda: 0)(*arguments)
+        bounded(heavy, expired=lambda: 0, scratch=no_scratch)(*arguments)
 
 
 def test_no_call_is_made_after_the_time_is_up() -> None:
     heavy = next(entry for entry in HEAVY if entry.name == "instr")
     with pytest.raises(Exception, match="instr"):
-        bounded(heavy, expired=lambda: 1)("a", "b")
+        bounded(heavy, expired=lambda: 1, scratch=no_scratch)("a", "b")

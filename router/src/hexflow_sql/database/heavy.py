@@ -69,19 +69,19 @@ def mentioned(sql: str) -> list[Heavy]:
     return [heavy for heavy in HEAVY if heavy.name in folded]
 
 
-def bounded(heavy: Heavy, *, expired: Callable[[], int]) -> Callable[..., Any]:
-    """Make a version that checks before it computes, on a connection of its own without tables."""
-    own: list[sqlite3.Connection] = []
+def bounded(
+    heavy: Heavy, *, expired: Callable[[], int], scratch: Callable[[], sqlite3.Connection]
+) -> Callable[..., Any]:
+    """Make a version that checks before it computes; ``scratch`` gives a connection without tables for that."""
+    call_text = f"SELECT {heavy.name}({{}})"  # our own names
 
     def call(*arguments: Any) -> Any:
         if expired() or not heavy.check(arguments):
             raise HeavyCall(heavy.name)
         if heavy.on_texts is not None and all(isinstance(argument, str) for argument in arguments):
             return heavy.on_texts(*arguments)
-        if not own:
-            own.append(sqlite3.connect(":memory:"))
         marks = ", ".join("?" * len(arguments))
-        return own[0].execute(f"SELECT {heavy.name}({marks})", arguments).fetchone()[0]
+        return scratch().execute(call_text.format(marks), arguments).fetchone()[0]
 
     return call
 

@@ -69,10 +69,24 @@ class LimitedConnection(PlainConnection):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self._scratch: sqlite3.Connection | None = None
         for limit, most in _LIMITS.items():
             self.setlimit(limit, most)
         self.execute(f"PRAGMA hard_heap_limit={HEAP_BYTES}")
         self.execute("PRAGMA mmap_size=0")
+
+    def scratch(self) -> sqlite3.Connection:
+        """Give a connection without tables, to compute with while this one runs a statement."""
+        if self._scratch is None:
+            self._scratch = sqlite3.connect(":memory:")
+        return self._scratch
+
+    def close(self) -> None:
+        """Close both."""
+        if self._scratch is not None:
+            self._scratch.close()
+            self._scratch = None
+        super().close()
 
 
 class Birth(NamedTuple):

@@ -260,8 +260,9 @@ class SqliteDatabase:
         if meter is not None:
             driver.row_factory = meter  # type: ignore[assignment] # any callable will do
             await driver.set_progress_handler(watch.expired, PROGRESS_STEPS)
+            raw = cast("LimitedConnection", driver._conn)
             for heavy in mentioned(text):
-                function = bounded(heavy, expired=watch.expired)
+                function = bounded(heavy, expired=watch.expired, scratch=raw.scratch)
                 await driver.create_function(heavy.name, heavy.arguments, function, deterministic=True)
         if self._layers.engine:
             folded = text.casefold()
