@@ -44,8 +44,9 @@ def test_urgency_order_equals_a_naive_sort_under_cancels_moves_and_new_estimates
                 estimate(order)
                 queues[where[order]].push(calls[order])
             case "estimate":
+                queues[where[order]].remove(calls[order])
                 estimate(order)
-                queues[where[order]].rekey(calls[order])
+                queues[where[order]].push(calls[order])
             case "pop":
                 first = queues[where[order]].first()
                 assert first is not None

@@ -5,7 +5,7 @@ event log is replayed by it alone. It must not know a clock, a network, a file, 
 the text of any prompt.
 """
 
-from hexflow_scheduler.budget import split, stage_budget
+from hexflow_scheduler.budget import stage_budget
 from hexflow_scheduler.call import Call, PrefixBlock, Usage
 from hexflow_scheduler.cost import Speed
 from hexflow_scheduler.decision import Abort, Decision, End, Outcome, Place, Send
@@ -86,6 +86,5 @@ __all__ = [
     "estimate_tokens",
     "policy_names",
     "replay",
-    "split",
     "stage_budget",
 ]

@@ -4,8 +4,6 @@ The paper's rule: the time left goes to the stages in proportion to their expect
 again at every release from what is really left then.
 """
 
-from collections.abc import Iterable
-
 
 def stage_budget(time_left: float, cost: float, later_cost: float) -> float:
     """Return the seconds a stage may take that starts now.
@@ -17,15 +15,3 @@ def stage_budget(time_left: float, cost: float, later_cost: float) -> float:
     """
     total = cost + later_cost
     return time_left * cost / total if total > 0 else time_left
-
-
-def split(time_left: float, costs: Iterable[float]) -> tuple[float, ...]:
-    """Return what each stage of a sequence gets of ``time_left`` if every stage takes just its budget.
-
-    Costs that are all zero are taken as equal.
-    """
-    known = tuple(costs)
-    total = sum(known)
-    if total <= 0:
-        return tuple(time_left / len(known) for _ in known)
-    return tuple(time_left * cost / total for cost in known)

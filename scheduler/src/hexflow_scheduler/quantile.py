@@ -21,12 +21,11 @@ _LOG_GROWTH = log(GROWTH)
 class Quantiles:
     """Keep the distribution of a number that is zero or more."""
 
-    __slots__ = ("_buckets", "_counts", "_sum", "count")
+    __slots__ = ("_buckets", "_counts", "count")
 
     def __init__(self) -> None:
         self._counts: dict[int, float] = {}
         self._buckets: list[int] = []
-        self._sum = 0.0
         self.count = 0.0
         """Weight of the observations that are remembered."""
 
@@ -37,15 +36,9 @@ class Quantiles:
             insort(self._buckets, bucket)
             self._counts[bucket] = 0.0
         self._counts[bucket] += 1.0
-        self._sum += value
         self.count += 1.0
         if self.count > MEMORY:
             self._fade()
-
-    @property
-    def mean(self) -> float:
-        """Mean of what is remembered; 0 when empty."""
-        return self._sum / self.count if self.count else 0.0
 
     def quantile(self, share: float) -> float:
         """Return the value below which ``share`` of the observations lie; 0 when empty."""
@@ -66,7 +59,7 @@ class Quantiles:
 
     def to_data(self) -> dict[str, Any]:
         """Return plain data that ``from_data`` takes."""
-        return {"sum": self._sum, "counts": [[bucket, self._counts[bucket]] for bucket in self._buckets]}
+        return {"counts": [[bucket, self._counts[bucket]] for bucket in self._buckets]}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Quantiles":
@@ -74,14 +67,12 @@ class Quantiles:
         made = cls()
         made._counts = {int(bucket): float(count) for bucket, count in data["counts"]}
         made._buckets = sorted(made._counts)
-        made._sum = float(data["sum"])
         made.count = sum(made._counts.values())
         return made
 
     def _fade(self) -> None:
         for bucket in self._buckets:
             self._counts[bucket] /= 2
-        self._sum /= 2
         self.count /= 2
 
 

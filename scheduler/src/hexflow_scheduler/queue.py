@@ -59,8 +59,3 @@ class WaitingQueue:
         if len(self._heap) > 2 * len(self._members) + 8:
             self._heap = list(self._members.values())
             heapify(self._heap)
-
-    def rekey(self, item: ActiveCall) -> None:
-        """Give a queued call the place of its present key."""
-        self.remove(item)
-        self.push(item)

@@ -29,10 +29,6 @@ class TimeScale:
         """Return the emulated instant at a real one."""
         return self.origin + (real_now - self.origin) * self.factor
 
-    def real(self, emulated_now: float) -> float:
-        """Return the real instant of an emulated one."""
-        return self.origin + (emulated_now - self.origin) / self.factor
-
     def real_seconds(self, seconds: float) -> float:
         """Return how many real seconds a span of emulated seconds lasts."""
         return seconds / self.factor

@@ -1,6 +1,6 @@
 import pytest
 
-from hexflow_scheduler import split, stage_budget
+from hexflow_scheduler import stage_budget
 
 
 def test_the_time_left_is_split_in_proportion_to_cost() -> None:
@@ -22,14 +22,6 @@ def test_a_stage_of_unknown_cost_gets_everything_when_nothing_is_known() -> None
 
 def test_a_stage_that_costs_nothing_gets_nothing_of_what_others_need() -> None:
     assert stage_budget(30.0, 0.0, 4.0) == 0.0
-
-
-def test_splitting_at_the_start_gives_each_stage_its_share() -> None:
-    assert split(60.0, [2.0, 6.0, 3.0, 1.0]) == (10.0, 30.0, 15.0, 5.0)
-
-
-def test_splitting_by_unknown_costs_gives_equal_shares() -> None:
-    assert split(60.0, [0.0, 0.0, 0.0]) == (20.0, 20.0, 20.0)
 
 
 def test_splitting_again_at_each_release_spends_just_the_whole_when_every_stage_takes_its_budget() -> None:

@@ -34,8 +34,9 @@ def test_a_call_that_is_put_back_has_its_new_place() -> None:
     first, second = waiting(0, 1.0), waiting(1, 2.0)
     queue.push(first)
     queue.push(second)
+    queue.remove(first)
     first.key = 3.0
-    queue.rekey(first)
+    queue.push(first)
     assert list(queue) == [second, first]
     assert queue.first() is second
 
