@@ -15,7 +15,7 @@ from hexflow_router.driver import Driver
 from hexflow_router.exchange import CallFailed, Exchange, UpstreamRequest
 from hexflow_router.fleet import PoolFleet
 from hexflow_router.watch import ProbeRule
-from hexflow_scheduler import Call, Kernel, Policy, Profile, RecordingKernel, decode, replay
+from hexflow_scheduler import Call, Policy, Profile, RecordingKernel, decode, replay
 from hexflow_simulator import EngineOptions, EngineOrder
 from support.asgi import AsgiUpstream
 from support.datapath import BODY, a_pool
@@ -87,7 +87,7 @@ async def a_run(policy: str, seed: int, lines: list[str]) -> list[str]:
     chance = random.Random(seed)
     upstream = AsgiUpstream({f"http://{name}": an_emulator(profile) for name, profile in SPEEDS.items()})
     driver = Driver(
-        RecordingKernel(Kernel(Policy.named(policy)), lines.append), upstream=upstream, clock=virtual_clock
+        RecordingKernel(Policy.named(policy), sink=lines.append), upstream=upstream, clock=virtual_clock
     )
     discovery = Discovery(driver, probe_rule=ProbeRule(interval_seconds=1.0, gone_after=2))
     discovery.configure(a_fleet(SPEEDS))

@@ -86,7 +86,7 @@ def test_the_same_inputs_give_the_same_decisions(policy: str, steps: list[Step])
 @settings(deadline=None, max_examples=50)
 def test_a_log_read_back_from_its_lines_replays_to_the_same_decisions(policy: str, steps: list[Step]) -> None:
     lines: list[str] = []
-    rig = Rig(RecordingKernel(Kernel(Policy.named(policy)), lines.append))
+    rig = Rig(RecordingKernel(Policy.named(policy), sink=lines.append))
     rig.play(steps)
     assert [encode(decode(line)) for line in lines] == lines
     replayed = replay(decode(line) for line in lines)

@@ -21,7 +21,6 @@ from hexflow_scheduler import (
     Place,
     PrefixBlock,
     Profile,
-    RecordingKernel,
     Send,
     Usage,
 )
@@ -56,7 +55,7 @@ class Entry:
 class Rig:
     """Play steps to a kernel; ``unit`` is the number of seconds that one unit of the steps' time lasts."""
 
-    kernel: Kernel | RecordingKernel
+    kernel: Kernel
     unit: float = 1.0
     now: float = 0.0
     arrived: int = 0

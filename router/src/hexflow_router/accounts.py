@@ -1,12 +1,29 @@
 """What became of calls and tries, told to whoever counts: the metrics, and the breakers of the instances."""
 
+from typing import Protocol
+
 from hexflow_router.attempt import AttemptFailed
 from hexflow_router.exchange import Placement
 from hexflow_router.metrics import Metrics
-from hexflow_router.seams import Health
 from hexflow_scheduler import Outcome, Usage
 
-__all__ = ["Accounts"]
+__all__ = ["Accounts", "Health"]
+
+
+class Health(Protocol):
+    """Who wants to know how instances answer (discovery's breakers)."""
+
+    def answered(self, instance_id: str) -> None:
+        """Note an answer, a refusal of the call included."""
+        ...
+
+    def failed(self, instance_id: str, reason: str) -> None:
+        """Note that a try failed by the instance's fault."""
+        ...
+
+    def refused_priority(self, instance_id: str) -> None:
+        """Note that the engine refuses the ``priority`` field."""
+        ...
 
 
 class Accounts:

@@ -17,7 +17,6 @@ from hexflow_router.attempt import Attempt, AttemptFailed, OpenStream, WholeAnsw
 from hexflow_router.exchange import CallFailed, Exchange, Placement, UpstreamRequest
 from hexflow_router.metrics import Metrics
 from hexflow_router.pending import Pending, failure_of
-from hexflow_router.seams import Scheduler
 from hexflow_router.upstream import Address, TimeOuts, Upstream
 from hexflow_scheduler import (
     Abort,
@@ -26,6 +25,7 @@ from hexflow_scheduler import (
     End,
     Instance,
     InstanceState,
+    Kernel,
     Outcome,
     Place,
     Send,
@@ -49,7 +49,7 @@ class Driver:
 
     def __init__(
         self,
-        kernel: Scheduler,
+        kernel: Kernel,
         *,
         upstream: Upstream,
         clock: Callable[[], float],
@@ -166,7 +166,7 @@ class Driver:
             self._instances[instance.instance_id] = (instance, address)
             self._apply(self.kernel.instance(self.clock(), instance))
 
-    def succeed(self, kernel: Scheduler) -> None:
+    def succeed(self, kernel: Kernel) -> None:
         """Go on with another kernel, which is told of every instance. Only while nothing is outstanding."""
         self.kernel = kernel
         for instance, _ in self._instances.values():
@@ -175,7 +175,7 @@ class Driver:
     def load(self, instance_id: str, foreign_running: int) -> None:
         """Tell how many calls run on an engine that did not come from here."""
         if instance_id in self._instances:
-            self._apply(self.kernel.load(self.clock(), instance_id, foreign_running) or ())
+            self._apply(self.kernel.load(self.clock(), instance_id, foreign_running))
 
     def instances(self) -> list[Instance]:
         """Return the instances that are known."""

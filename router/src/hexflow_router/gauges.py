@@ -4,14 +4,14 @@ from hexflow_router.breaker import BreakerState
 from hexflow_router.discovery import Discovery
 from hexflow_router.driver import Driver
 from hexflow_router.metrics import Metrics
-from hexflow_scheduler import InstanceState, KernelView
+from hexflow_scheduler import InstanceState
 
 __all__ = ["measure"]
 
 
 def measure(metrics: Metrics, *, driver: Driver, discovery: Discovery) -> None:
     """Set the gauges of the data path to what is so now; series of instances that are gone are dropped."""
-    view: KernelView = driver.kernel.view()
+    view = driver.kernel.view()
     for name in (
         "hexflow_calls_waiting",
         "hexflow_calls_running",

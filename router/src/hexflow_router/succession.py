@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from hexflow_router.configuration import Configuration
 from hexflow_router.driver import Driver
-from hexflow_scheduler import InvalidParameter, Kernel, Parameters, Policy, RecordingKernel
+from hexflow_scheduler import InvalidParameter, Parameters, Policy, RecordingKernel
 
 _log = logging.getLogger("hexflow.router")
 
@@ -27,7 +27,7 @@ class Succession:
         self._sink = sink
         self._configuration = configuration
         self._timer: asyncio.TimerHandle | None = None
-        self.kernel = RecordingKernel(Kernel(policy_of(configuration)), sink)
+        self.kernel = RecordingKernel(policy_of(configuration), sink=sink)
 
     @property
     def policy(self) -> str:
@@ -52,8 +52,7 @@ class Succession:
             self._timer = loop.call_later(LOOK_AGAIN_SECONDS, self.configure, configuration, driver)
         else:
             _log.info("The policy %s takes over from %s.", self.named_policy, self.policy)
-            kernel = Kernel(policy_of(configuration), self.kernel.estimates)
-            self.kernel = RecordingKernel(kernel, self._sink)
+            self.kernel = RecordingKernel(policy_of(configuration), self.kernel.estimates, sink=self._sink)
             driver.succeed(self.kernel)
             self._set_parameters(driver.clock())
 

@@ -76,7 +76,7 @@ def decode(line: str) -> Record:
         raise InvalidRecord(f"no record of an event log ({error!r}): {line[:80]!r}") from error
 
 
-def start_record(kernel: Kernel, *, now: float = 0.0) -> Record:
+def start_record(kernel: Kernel) -> Record:
     """Return the first record of the log of a kernel that was told nothing yet."""
     arguments = {
         "dispatch": kernel.policy.dispatch,
@@ -86,7 +86,7 @@ def start_record(kernel: Kernel, *, now: float = 0.0) -> Record:
         "max_attempts": kernel.max_attempts,
         "estimates": kernel.estimates.to_data(),
     }
-    return Record(sequence=0, now=now, input=START, arguments=arguments)
+    return Record(sequence=0, now=0.0, input=START, arguments=arguments)
 
 
 def kernel_of(start: Record) -> Kernel:

@@ -52,7 +52,6 @@ class Kernel:
         self._workflow_parameters: dict[str, Parameters] = {}
         self._arrivals = 0
         self._now = 0.0
-        self._touched = False
 
     # Inputs
 
@@ -174,11 +173,6 @@ class Kernel:
 
     # Questions
 
-    @property
-    def untouched(self) -> bool:
-        """Whether it has had no input yet."""
-        return not self._touched
-
     def next_wake(self) -> float | None:
         """Return the instant at which ``wake`` has something to do; None where there is none."""
         return self._parking.next_alarm()
@@ -209,7 +203,6 @@ class Kernel:
 
     def _begin(self, now: float) -> list[Decision]:
         check_instant(now)
-        self._touched = True
         self._now = max(self._now, now)
         out: list[Decision] = []
         for active in self._parking.due(self._now):
