@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import requires, version
 from pathlib import Path
 
 import pytest
@@ -62,6 +62,22 @@ def test_the_lock_satisfies_every_range_of_the_project(requirement: Requirement)
     pins = dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", lock, flags=re.MULTILINE))
     pinned = pins[canonicalize_name(requirement.name)]
     assert requirement.specifier.contains(pinned)
+
+
+def test_the_lock_holds_all_that_its_packages_need() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pins = set(re.findall(r"^([A-Za-z0-9._-]+)==", lock, flags=re.MULTILINE))
+    seen: set[tuple[str, str]] = set()
+    waiting = requirements()
+    while waiting:
+        needed = waiting.pop()
+        name = canonicalize_name(needed.name)
+        assert name in pins, f"{needed} is not in requirements.lock: run `make lock`"
+        new = {(name, extra) for extra in {"", *needed.extras}} - seen
+        seen |= new
+        for further in map(Requirement, requires(name) or ()):
+            if any(further.marker is None or further.marker.evaluate({"extra": extra}) for _, extra in new):
+                waiting.append(further)
 
 
 def test_the_package_says_the_version_of_the_project() -> None:
