@@ -179,6 +179,20 @@ async def test_judgements_that_do_not_come_are_said() -> None:
     assert skipped(draft) == ["1 of 2 unit tests: no judgement came"]
 
 
+async def test_judgements_that_cannot_change_the_choice_are_withdrawn() -> None:
+    async def answer(request: CompletionRequest) -> str | Completion:
+        if (request.seed or 0) < 3:
+            return '{"passes": [2]}'
+        await asyncio.Event().wait()
+        return ""
+
+    model = ScriptedModel({"unit-tests": '{"tests": ["a", "b", "c", "d"]}', "choice": answer})
+    draft = await evaluated(candidates(7, 8), model)
+    assert draft.chosen == 1
+    assert len(model.withdrawn) == 1
+    assert draft.skipped == ()
+
+
 async def test_once_it_is_late_the_judgements_at_hand_decide() -> None:
     clock = Clock(left=10)
 

@@ -5,7 +5,7 @@ the group that passes most wins; ties go to the larger group. Late, the largest 
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -174,14 +174,15 @@ class Evaluation:
         known = frozenset(entry.index for entry in judged)
         judgements: list[frozenset[int]] = []
         missing = 0
-        for test, ended in zip(draft.tests, await wait.collect(requests), strict=True):
+        outcomes = await wait.collect(requests, lambda so_far: _decided(so_far, known))
+        for test, ended in zip(draft.tests, outcomes, strict=True):
             passed = read_passes(ended, known)
             if passed is None:
                 missing += 1
                 continue
             judgements.append(passed)
             observe(UnitTestJudged(stage=self.name, test=test, passed=tuple(sorted(passed))))
-        if missing:
+        if missing and not _decided(outcomes, known):
             draft = draft.skip(self.name, f"{missing} of {len(draft.tests)} unit tests", "no judgement came")
         return draft, judgements
 
@@ -208,13 +209,18 @@ class _Waiting:
         self._sleep = sleep
         self._settings = settings
 
-    async def collect(self, requests: Sequence[CompletionRequest]) -> list[Ended]:
+    async def collect(
+        self,
+        requests: Sequence[CompletionRequest],
+        decided: Callable[[Sequence[Ended]], bool] = lambda _: False,
+    ) -> list[Ended]:
         return await collect(
             self._model.release(requests),
             time_left=self._time_left,
             sleep=self._sleep,
             enough=lambda _: True,
             settings=self._settings,
+            decided=decided,
         )
 
 
@@ -230,6 +236,14 @@ def read_passes(ended: Ended, known: frozenset[int]) -> frozenset[int] | None:
         int(number) for number in listed if isinstance(number, int | str) and str(number).strip().isdecimal()
     }
     return frozenset(number - 1 for number in numbers) & known
+
+
+def _decided(so_far: Sequence[Ended], known: frozenset[int]) -> bool:
+    """Say whether one candidate leads by more tests than are still to be judged."""
+    read = [passes for ended in so_far if (passes := read_passes(ended, known)) is not None]
+    waiting = sum(ended is None for ended in so_far)
+    scores = sorted((sum(index in passes for passes in read) for index in known), reverse=True)
+    return waiting > 0 and scores[0] - scores[1] > waiting
 
 
 def _voted(draft: Draft, clusters: Clusters) -> Draft:

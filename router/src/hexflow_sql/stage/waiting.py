@@ -20,9 +20,11 @@ async def collect(
     sleep: Sleep,
     enough: Callable[[Completion], bool],
     settings: StageSettings,
+    decided: Callable[[Sequence[Ended]], bool] = lambda _: False,
 ) -> list[Ended]:
     """Wait for all; once the time is up, withdraw what is missing as soon as one completion is enough.
 
+    ``decided`` looks at what has come so far (None for the rest): where it says so, the rest is withdrawn.
     Cancelling withdraws all of them. Raises StageTimedOut where the stage is set to fail when late.
     """
     tasks = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
@@ -34,6 +36,8 @@ async def collect(
     try:
         while any(not task.done() for task in tasks):
             _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if decided([_ended(task) if task.done() else None for task in tasks]):
+                break
             if timer is not None and timer.done():
                 fail_if_late(settings, time_left)
             if timer is not None and timer.done() and any(_good(task, enough) for task in tasks):
