@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -115,6 +116,24 @@ def test_an_edit_that_is_wrong_is_told_and_the_last_good_resources_stay(tmp_path
             pools.read_text().replace("gpuTyp: L40S", "gpuType: L40S").replace("replicas: 1", "replicas: 2")
         )
         _until_instances(laptop.instances, 6)
+
+
+def test_an_engine_that_cannot_be_reached_is_named_and_may_still_come(tmp_path: Path) -> None:
+    examples = copy_examples(tmp_path / "laptop")
+    pools = examples / "pools.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+    pools.write_text(
+        pools.read_text()
+        .split("\n---\n")[0]
+        .replace("\n  emulated: true", f"\n  endpoints: [{{url: {url}}}]")
+    )
+    with a_running_laptop(tmp_path, files=[examples]) as laptop:
+        assert f"no engine is ready yet: {url}: " in laptop.log.read_text()
+        done = laptop.hexflow("ask", BERLIN, "--deadline", "20")
+        assert done.code in (1, 4)
+        assert "Traceback" not in done.err
+        assert len(done.err.splitlines()) <= 4
 
 
 Spoil = Callable[[Path], object]

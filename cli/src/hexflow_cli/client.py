@@ -67,23 +67,11 @@ class RouterClient:
 
     async def answers(self, path: str) -> bool:
         """Return whether a path answers 200 now."""
-        return (await self._look(path))[0] == 200
-
-    async def why_not(self, path: str) -> str:
-        """Return what a path says instead of 200, in one line."""
-        status, body = await self._look(path)
-        return (
-            f"{path} answers {status}, {' '.join(body.split())[:500]}"
-            if status
-            else f"{path} does not answer"
-        )
-
-    async def _look(self, path: str) -> tuple[int, str]:
         try:
             async with asyncio.timeout(_CONNECT_SECONDS), self._session.get(self.url + path) as response:
-                return response.status, await response.text(errors="replace")
+                return response.status == 200
         except (aiohttp.ClientError, TimeoutError, OSError):
-            return 0, ""
+            return False
 
     async def ask(self, workflow: str, question: Mapping[str, Any]) -> AsyncGenerator[ServerEvent]:
         """Ask a question and yield what happens to it; the last event is `query.finished` with the answer.

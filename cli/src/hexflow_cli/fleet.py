@@ -65,6 +65,11 @@ class Fleet:
         """Stop all instances."""
         await self.apply({})
 
+    @property
+    def seats(self) -> tuple[Seat, ...]:
+        """Return the seats that are kept."""
+        return tuple(self._occupants)
+
     def stuck(self) -> tuple[Seat, tuple[str, ...]] | None:
         """Return a seat whose instance died three times in a row at its start, with its last words."""
         for seat, occupant in self._occupants.items():

@@ -26,7 +26,10 @@ from hexflow_cli.process import Child, Log, Supervisor
 from hexflow_cli.statefile import StateFile, TenantEntry, WorkflowEntry, own_start, state_folder
 
 ROUTER = "hexflow_router"
-_READY_SECONDS = 90.0
+_START_SECONDS = 90.0
+"""How long processes of ours may take to be ready; a busy laptop needs ten."""
+_LOOK_SECONDS = 5.0
+"""How long to look for engines that somebody else runs, before saying that there is none yet."""
 _BIND_ATTEMPTS = 3
 
 
@@ -195,19 +198,43 @@ class Laptop:
         self._router = await self._supervisor.start("router", ROUTER, self._router_arguments)
 
     async def _wait_until_ready(self) -> None:
-        path = "/readyz"
-        end = monotonic() + _READY_SECONDS
+        """Wait for the router and, where instances are ours, for one of them; others may come when they like."""
         async with RouterClient(self.url) as client:
-            while monotonic() < end:
-                if await client.answers(path):
-                    return
-                self._raise_if_dead()
-                await asyncio.sleep(0.1)
+            await self._wait_for(client, "/healthz", seconds=_START_SECONDS)
+            if await self._wait_for(
+                client, "/readyz", seconds=_START_SECONDS if self._fleet.seats else _LOOK_SECONDS
+            ):
+                return
+        silent = "; ".join(await self._complaints()) or "no pool has an instance"
+        if self._fleet.seats:
             raise CommandError(
-                f"The router did not become ready within {_READY_SECONDS:g} s: {await client.why_not(path)}",
+                f"No instance became ready within {_START_SECONDS:g} s: {silent}.",
                 code=ExitCode.UNREACHABLE,
                 reason="NotReady",
             )
+        self._note(f"no engine is ready yet: {silent}. Questions wait for one until their deadline.")
+
+    async def _wait_for(self, client: RouterClient, path: str, *, seconds: float) -> bool:
+        end = monotonic() + seconds
+        while not await client.answers(path):
+            self._raise_if_dead()
+            if monotonic() > end:
+                return False
+            await asyncio.sleep(0.1)
+        return True
+
+    async def _complaints(self) -> list[str]:
+        """Return what the router says of each instance that is not ready."""
+        async with RouterClient(self.admin_url) as client:
+            try:
+                servers = (await client.get("/debug/scheduler"))["servers"]
+                return [
+                    f"{item['url']}: {str(item['message']).rstrip('.')}"
+                    for item in servers
+                    if item["message"]
+                ]
+            except (CommandError, KeyError, TypeError):
+                return []
 
     def _raise_if_dead(self) -> None:
         router = self._router

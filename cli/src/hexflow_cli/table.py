@@ -73,13 +73,9 @@ def verdict(answer: Answer) -> Text:
         count = len(answer.rows or ())
         more = " (more were cut off)" if answer.truncated else ""
         parts.insert(0, Text(f"{count} {'row' if count == 1 else 'rows'}{more}", style="bold"))
-    parts.append(
-        Text(
-            f"{len(calls)} {'call' if len(calls) == 1 else 'calls'} on {instances(calls)}"
-            if calls
-            else "no calls"
-        )
-    )
+    where = instances(calls)
+    count_text = f"{len(calls)} {'call' if len(calls) == 1 else 'calls'}" if calls else "no calls"
+    parts.append(Text(f"{count_text} on {where}" if where else count_text))
     parts.append(Text(f"{tokens(answer.tokens.prompt)} + {tokens(answer.tokens.output)} tokens"))
     if answer.skipped:
         parts.append(Text(f"skipped for want of time: {', '.join(answer.skipped)}", style="yellow"))
