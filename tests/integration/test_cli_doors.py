@@ -1,10 +1,12 @@
 """The small subcommands, and those that hand their arguments to another part's own parser unchanged."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from support.laptop import hexflow
+from support.laptop import environment, hexflow
 
 
 @pytest.mark.parametrize(
@@ -46,3 +48,23 @@ def test_a_state_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     done = hexflow("up", state_dir=tmp_path / "file")
     assert done.code == 5
     assert "HEXFLOW_STATE_DIR" in done.err
+
+
+@pytest.mark.parametrize(
+    ("package", "command", "code"),
+    [("typer", "version", 5), ("sqlglot", "demo", 5), ("uvicorn", "router", 5), ("uvicorn", "version", 0)],
+)
+def test_a_missing_extra_is_one_sentence_that_says_what_to_install(
+    tmp_path: Path, package: str, command: str, code: int
+) -> None:
+    start = f"import sys; sys.modules[{package!r}] = None; sys.argv = ['hexflow', {command!r}]"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{start}; from hexflow_cli import main; main()"],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert done.stderr == "" or f"needs the package {package}" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -3,11 +3,25 @@
 It may import everything below it, each subcommand only when it is used (docs/adr/0004), and nothing imports it.
 """
 
+import sys
+
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line; the process ends with one of the exit codes of `exitcode.py`."""
-    from hexflow_cli.app import run
+    try:
+        from hexflow_cli.app import run
 
-    run()
+        run()
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if not package or package.startswith("hexflow"):
+            raise
+        from hexflow_cli.exitcode import ExitCode
+
+        sys.stderr.write(
+            f"Error: this command needs the package {package}, which is not installed. "
+            "Install all that the command line uses with: pip install 'hexflow[cli]'\n"
+        )
+        sys.exit(ExitCode.ENVIRONMENT)
