@@ -36,7 +36,7 @@ async def main(path: Path, layers: Layers) -> None:
             json.dumps({"name": name, "outcome": outcome, "cells": cells, "seconds": seconds}) + "\n"
         )
         sys.stdout.flush()
-    result = await database.execute("SELECT count(*) FROM t", LIMITS)
+    result = await database.execute("SELECT count(*) FROM t", Limits(seconds=20))
     sys.stdout.write(json.dumps({"name": "still alive", "outcome": str(result.rows[0][0])}) + "\n")
     await database.close()
 
