@@ -17,9 +17,9 @@ from hexflow_router.fleet import PoolFleet
 from hexflow_router.watch import ProbeRule
 from hexflow_scheduler import Call, Policy, Profile, RecordingKernel, decode, replay
 from hexflow_simulator import EngineOptions, EngineOrder
+from support import virtual_time
 from support.asgi import AsgiUpstream
 from support.datapath import BODY, a_pool
-from support.virtualtime import run_virtually, virtual_clock
 
 QUICK = Profile(t0=0.02, t1=0.0005, t2=1e-7, c1=0.0002, c2=1e-8, kv_tokens=40_000, slots=4)
 SLOW = Profile(t0=0.05, t1=0.0008, t2=2e-7, c1=0.0006, c2=2e-8, kv_tokens=30_000, slots=3)
@@ -35,7 +35,7 @@ def an_emulator(profile: Profile, *faults: str) -> object:
         engine=EngineOptions(order=EngineOrder.PRIORITY),
         faults=tuple(Fault.parse(fault) for fault in faults),
     )
-    return emulator_app(options, clock=virtual_clock)
+    return emulator_app(options, clock=virtual_time.now)
 
 
 def a_fleet(profiles: dict[str, Profile]) -> list[PoolFleet]:
@@ -87,7 +87,7 @@ async def a_run(policy: str, seed: int, lines: list[str]) -> list[str]:
     chance = random.Random(seed)
     upstream = AsgiUpstream({f"http://{name}": an_emulator(profile) for name, profile in SPEEDS.items()})
     driver = Driver(
-        RecordingKernel(Policy.named(policy), sink=lines.append), upstream=upstream, clock=virtual_clock
+        RecordingKernel(Policy.named(policy), sink=lines.append), upstream=upstream, clock=virtual_time.now
     )
     discovery = Discovery(driver, probe_rule=ProbeRule(interval_seconds=1.0, gone_after=2))
     discovery.configure(a_fleet(SPEEDS))
@@ -115,7 +115,7 @@ async def a_run(policy: str, seed: int, lines: list[str]) -> list[str]:
 @pytest.mark.parametrize("policy", ["HexGenFlow", "RoundRobin", "LeastOutstanding+Urgency"])
 def test_a_recorded_run_replayed_by_the_kernel_alone_decides_the_same(policy: str) -> None:
     lines: list[str] = []
-    ends = run_virtually(a_run(policy, 7, lines))
+    ends = virtual_time.run(a_run(policy, 7, lines))
     assert len(ends) == QUERIES * 7  # every call ended, each once
     assert set(ends) <= {"200", "Cancelled", "EngineError"}
     assert ends.count("200") > 0.9 * len(ends)
@@ -129,6 +129,6 @@ def test_a_recorded_run_replayed_by_the_kernel_alone_decides_the_same(policy: st
 def test_the_same_run_in_virtual_time_writes_the_same_log() -> None:
     first: list[str] = []
     second: list[str] = []
-    run_virtually(a_run("HexGenFlow", 3, first))
-    run_virtually(a_run("HexGenFlow", 3, second))
+    virtual_time.run(a_run("HexGenFlow", 3, first))
+    virtual_time.run(a_run("HexGenFlow", 3, second))
     assert first == second

@@ -14,9 +14,9 @@ from hexflow_router.driver import Driver
 from hexflow_router.gauges import measure
 from hexflow_router.upstream import Address
 from hexflow_scheduler import InstanceState, Kernel, Policy
+from support import virtual_time
 from support.asgi import AsgiUpstream
 from support.datapath import FAST, a_pool, a_request
-from support.virtualtime import run_virtually, virtual_clock
 
 
 @dataclass
@@ -93,7 +93,7 @@ def play(act: Callable[[Scene], Awaitable[None]], *, with_key: str | None = None
     async def whole() -> None:
         engine = FakeEngine(**given)
         upstream = AsgiUpstream({"http://one": engine})
-        driver = Driver(Kernel(Policy.named("LeastOutstanding")), upstream=upstream, clock=virtual_clock)
+        driver = Driver(Kernel(Policy.named("LeastOutstanding")), upstream=upstream, clock=virtual_time.now)
         discovery = Discovery(driver, breaker_rule=BreakerRule(failures=2, open_seconds=2.0))
         discovery.configure([_pool(with_key)])
         assert driver.instances()[0].state is InstanceState.UNREADY
@@ -101,7 +101,7 @@ def play(act: Callable[[Scene], Awaitable[None]], *, with_key: str | None = None
         await act(Scene(engine, upstream, driver, discovery))
         await driver.close()
 
-    run_virtually(whole())
+    virtual_time.run(whole())
 
 
 def _pool(key: str | None = None) -> Any:

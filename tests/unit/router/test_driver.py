@@ -12,9 +12,9 @@ from hexflow_router.driver import Driver
 from hexflow_router.exchange import CallFailed, UpstreamRequest
 from hexflow_router.upstream import Address, TimeOuts
 from hexflow_scheduler import DuplicateCall, Instance, InstanceState, Kernel, Policy
+from support import virtual_time
 from support.asgi import AsgiUpstream
 from support.datapath import FAST, STREAMED, a_request
-from support.virtualtime import run_virtually, virtual_clock
 
 READY = InstanceState.READY
 DONE = b"data: [DONE]\n\n"
@@ -35,7 +35,7 @@ class Engine:
 
     async def __call__(self, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Any) -> None:
         body = json.loads((await receive())["body"])
-        self.calls.append((virtual_clock(), body))
+        self.calls.append((virtual_time.now(), body))
         answering = asyncio.ensure_future(self.answer(body, send))
         leaving = asyncio.ensure_future(receive())
         await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -85,7 +85,7 @@ def play(act: Callable[[Scene], Awaitable[None]], *names: str, **given: Any) -> 
         driver = Driver(
             Kernel(Policy.named("LeastOutstanding")),
             upstream=AsgiUpstream({f"http://{name}": engine for name, engine in engines.items()}),
-            clock=virtual_clock,
+            clock=virtual_time.now,
             **given,
         )
         scene = Scene(driver, engines)
@@ -95,12 +95,12 @@ def play(act: Callable[[Scene], Awaitable[None]], *names: str, **given: Any) -> 
         assert driver.outstanding == 0
         await driver.close()
 
-    run_virtually(whole())
+    virtual_time.run(whole())
 
 
 def a_call(**given: Any) -> UpstreamRequest:
     request = a_request(**given)
-    now = virtual_clock()
+    now = virtual_time.now()
     return replace(
         request,
         call=replace(request.call, query_arrival=now, deadline=now + 100 if given.get("ours") else None),
@@ -161,12 +161,12 @@ def test_a_call_of_ours_waits_for_an_instance_to_come_back() -> None:
 def test_a_call_of_ours_that_nobody_takes_ends_at_its_deadline() -> None:
     async def act(scene: Scene) -> None:
         scene.tell("one", InstanceState.UNREADY)
-        started = virtual_clock()
+        started = virtual_time.now()
         (exchange,) = scene.driver.release([a_call(ours=True)])
         with pytest.raises(CallFailed) as failed:
             await exchange.read()
         assert failed.value.reason == "NoInstanceInTime"
-        assert virtual_clock() - started == pytest.approx(100, abs=0.1)
+        assert virtual_time.now() - started == pytest.approx(100, abs=0.1)
 
     play(act, "one")
 
