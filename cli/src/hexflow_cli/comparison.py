@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hexflow_cli.report import Latency, Outcome, Report
-from hexflow_cli.table import all_calls, tokens
+from hexflow_cli.table import all_calls
 from hexflow_router.answer import CallReport
 
 
@@ -50,11 +50,13 @@ def policies_table(reports: Sequence[Report]) -> Table:
 def stages_table(reports: Sequence[Report]) -> Table:
     """Show where a question's time went, stage by stage: by the clock, so parallel calls count once."""
     table = _table("Where a question's time went (mean emulated seconds by the clock)")
+    table.caption = f"waited, engine, SQL: under {reports[0].policy}, on a stage's longest chain of calls"
+    table.caption_justify = "left"
     table.add_column("Stage", no_wrap=True)
     table.add_column("Calls", justify="right", no_wrap=True)
     for report in reports:
         table.add_column(report.policy, justify="right", no_wrap=True)
-    for name in ("waiting", "in the engine", "SQL"):
+    for name in ("waited", "engine", "SQL"):
         table.add_column(name, justify="right", no_wrap=True, style="dim")
     stages = [{stage.stage: stage for stage in report.stages} for report in reports]
     for name, first in stages[0].items():
@@ -78,7 +80,7 @@ def instances_table(reports: Sequence[Report]) -> Table:
     table = _table("What each GPU did (emulated seconds a call)")
     table.add_column("Instance", no_wrap=True)
     table.add_column("GPU", no_wrap=True)
-    for name in ("Calls", "Share", "Waited", "Prefill", "Decode", "Cached", "Out"):
+    for name in ("Calls", "Share", "Waited", "Prefill", "Decode", "Cached"):
         table.add_column(name, justify="right", no_wrap=True)
     for report in reports:
         table.add_row(Text(report.policy, style="bold"))
@@ -95,7 +97,6 @@ def instances_table(reports: Sequence[Report]) -> Table:
                 f"{item.engine.prefill_seconds / calls:.2f}",
                 f"{item.engine.decode_seconds / calls:.2f}",
                 f"{item.cached_tokens / item.prompt_tokens:.0%}" if item.prompt_tokens else "–",
-                tokens(item.output_tokens),
             )
     return table
 
