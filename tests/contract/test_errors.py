@@ -29,7 +29,7 @@ async def test_an_unknown_model_is_not_found(client: httpx.AsyncClient) -> None:
         (CHAT, a_chat(max_tokens=0), "max_tokens"),
         (CHAT, a_chat(max_tokens=-1), "max_tokens"),
         (CHAT, a_chat(max_tokens=CONTEXT + 1), "max_tokens"),
-        (CHAT, a_chat("x" * 40_000), "input_tokens"),
+        (CHAT, a_chat("x" * 80_000), "input_tokens"),
         (CHAT, a_chat(temperature=-1), "temperature"),
         (CHAT, a_chat(top_p=2), "top_p"),
         (CHAT, a_chat(stream_options={"include_usage": True}), "stream_options"),
@@ -40,7 +40,7 @@ async def test_an_unknown_model_is_not_found(client: httpx.AsyncClient) -> None:
         (PLAIN, a_completion(""), "prompt"),
         (PLAIN, a_completion(...), "prompt"),
         (PLAIN, a_completion([]), None),
-        (PLAIN, a_completion("x" * 40_000), "input_tokens"),
+        (PLAIN, a_completion("x" * 80_000), "input_tokens"),
     ],
 )
 async def test_a_wrong_body_is_refused_with_its_place(
@@ -55,7 +55,7 @@ async def test_a_wrong_body_is_refused_with_its_place(
 
 
 async def test_a_prompt_over_the_context_is_refused_with_both_numbers(client: httpx.AsyncClient) -> None:
-    response = await client.post(CHAT, json=a_chat("x" * 40_000))
+    response = await client.post(CHAT, json=a_chat("x" * 80_000))
     message = response.json()["error"]["message"]
     assert f"maximum context length is {CONTEXT} tokens" in message
     assert "input tokens" in message
@@ -90,6 +90,6 @@ async def test_invalid_utf8_is_refused(client: httpx.AsyncClient) -> None:
 
 
 async def test_an_engine_serves_on_after_errors(client: httpx.AsyncClient) -> None:
-    for body in (a_chat(model="nope"), a_chat(max_tokens=0), a_chat("x" * 40_000)):
+    for body in (a_chat(model="nope"), a_chat(max_tokens=0), a_chat("x" * 80_000)):
         assert (await client.post(CHAT, json=body)).status_code >= 400
     await asked(client, a_chat())

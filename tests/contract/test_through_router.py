@@ -14,7 +14,8 @@ from hexflow_router.settings import Settings
 from support.engines import CONTEXT, EngineServer
 from support.openai_calls import LONG, RUNNING, a_chat, streamed, text_of, until_metric
 from support.resources import pool_data
-from support.router import serving, write_yaml
+from support.router import write_yaml
+from support.serving import serving
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 MODEL = "tiny"
-CONTEXT = 4096
+CONTEXT = 16_384
 BLOCK = 32
 FLAGS = (
     "--served-model-name",

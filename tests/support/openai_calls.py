@@ -13,7 +13,7 @@ import httpx
 Json = dict[str, Any]
 
 
-LONG = 3900
+LONG = 15_000
 """Tokens that take either engine many seconds."""
 
 

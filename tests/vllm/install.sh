@@ -28,7 +28,9 @@ python=${PYTHON:-python3}
 "$python" -c 'import platform, sys
 ok = (3, 11) <= sys.version_info < (3, 15) and platform.machine() == "x86_64" and sys.platform == "linux"
 sys.exit(None if ok else "vLLM for the CPU needs Linux on x86_64 and Python 3.11 to 3.14; say which with PYTHON=…")'
-if ! ldconfig -p 2>/dev/null | grep -q 'libnuma\.so\.1'; then
+PATH=$PATH:/usr/sbin:/sbin                # where ldconfig is, for those who are not root
+libraries=$(ldconfig -p)
+if [[ $libraries != *libnuma.so.1* ]]; then
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     echo "installing libnuma1" >&2
     { apt-get install -y -q libnuma1 || { apt-get update -q && apt-get install -y -q libnuma1; }; } >&2

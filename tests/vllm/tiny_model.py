@@ -15,7 +15,7 @@ HEADS = 2
 KV_HEADS = 1
 VOCABULARY = 320
 """256 bytes and four special tokens, padded to a multiple of 64."""
-MAX_LENGTH = 4096
+MAX_LENGTH = 16_384
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|pad|>")
 CHAT_TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"

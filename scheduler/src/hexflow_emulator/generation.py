@@ -13,8 +13,6 @@ from hexflow_simulator import Engine, EngineRequest, Finished
 
 TICK_SECONDS = 0.01
 """Real seconds between two looks at tokens in the making: at high time scales they come several at once."""
-SHORTEST_SLEEP_SECONDS = 1e-5
-"""Emulated seconds; a shorter sleep might not move a clock that counts from the epoch in floats."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -162,7 +160,8 @@ class Runner:
             if not self._generations:
                 break
             seconds = (wake - now) * self.slowness + max(0.0, self._frozen_until - self.clock())
-            await self._sleep_or_change(max(SHORTEST_SLEEP_SECONDS, seconds))
+            # A shorter sleep might not move a clock that counts from the epoch in floats.
+            await self._sleep_or_change(max(self.tick_seconds / 1000, seconds))
 
     async def _sleep_or_change(self, seconds: float) -> None:
         sleeping = asyncio.ensure_future(self.sleep(seconds))
