@@ -17,9 +17,9 @@ from support.router import (
     a_laptop,
     a_router,
     server_events,
-    serving,
     until,
 )
+from support.serving import serving
 
 PATH = f"/v1/workflows/{WORKFLOW}/queries"
 SLOW = "freeze:100000"

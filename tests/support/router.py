@@ -21,14 +21,13 @@ from typing import Any
 
 import httpx
 import msgspec
-import uvicorn
 from ruamel.yaml import YAML
 
 from hexflow_emulator import EmulatorOptions, emulator_app, parse
 from hexflow_router.assembly import Router, running_router
-from hexflow_router.bounds import BoundedProtocol
 from hexflow_router.settings import Settings
 from support.resources import MODEL, pool_data, workflow_data
+from support.serving import serving
 
 WORKFLOW = "shop-questions"
 QUESTION = "How many customers live in Berlin?"
@@ -154,42 +153,6 @@ def a_laptop(folder: Path, *entries: Mapping[str, Any], **workflow: Any) -> Lapt
     laptop.write_book(*(entries or (an_entry(),)))
     laptop.list_instances({})
     return laptop
-
-
-class QuietServer(uvicorn.Server):
-    """A server in a test's loop, which leaves signals alone."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture nothing."""
-        yield
-
-
-@asynccontextmanager
-async def serving(app: Any) -> AsyncIterator[str]:
-    """Serve an application on a free port; yield its URL."""
-    config = uvicorn.Config(
-        app,
-        host="127.0.0.1",
-        port=0,
-        http=BoundedProtocol,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=1,
-    )
-    server = QuietServer(config)
-    task = asyncio.get_running_loop().create_task(server.serve())
-    try:
-        while not server.started:
-            if task.done():
-                task.result()
-            await asyncio.sleep(0.005)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        await task
 
 
 def emulator_options(laptop: Laptop, *arguments: str, time_scale: float = 50) -> EmulatorOptions:
