@@ -14,7 +14,7 @@ from hexflow_router.discovery import Discovery, endpoint_id
 from hexflow_router.exchange import CallFailed
 from hexflow_router.watch import ProbeRule
 from hexflow_scheduler import InstanceState
-from support.datapath import BODY, STREAMED, a_pool, a_request, data_path
+from support.datapath import BODY, STREAMED, a_pool, a_request, data_path, watching
 from support.engineprocess import engine_process
 from support.serving import serving
 
@@ -112,11 +112,11 @@ async def test_a_restarted_server_is_another_instance_and_what_waits_goes_to_it(
     async with engine_process() as engine, data_path(a_pool("a100", engine.url), probe_rule=QUICK) as path:
         (before,) = path.driver.instances()
         port = int(engine.url.rpartition(":")[2])
-        async with path.discovery.running():
+        async with watching(path.discovery):
             (exchange,) = path.driver.release([a_request(ours=True, max_tokens=100)])
             await path.until(lambda: path.running() == 1)
             engine.kill()
-            await path.until(lambda: not path.discovery.any_ready())
+            await path.until(lambda: not path.any_ready())
             async with engine_process(port=port, output="fixed:10"):
                 reply = await exchange.read()
                 (after,) = path.driver.instances()
@@ -136,7 +136,7 @@ async def test_instances_come_and_go_with_the_file_that_lists_them(tmp_path: Pat
     async with engine_process(output="fixed:5") as engine, data_path(a_pool("a100")) as path:
         discovery = Discovery(path.driver, instances_file=file, probe_rule=QUICK)
         discovery.configure([a_pool("a100")])
-        async with discovery.running():
+        async with watching(discovery):
             (exchange,) = path.driver.release([a_request(ours=True)])  # waits for an instance to come
             write(("a100-0", engine.url))
             assert (await exchange.read()).placement.instance_id == "a100-0"
@@ -152,7 +152,7 @@ async def test_a_hanging_server_is_given_up_and_its_calls_go_elsewhere() -> None
         engine_process() as first,
         engine_process(output="fixed:5") as second,
         data_path(a_pool("a100", first.url), a_pool("l40s", second.url), probe_rule=QUICK) as path,
-        path.discovery.running(),
+        watching(path.discovery),
     ):
         exchanges = path.driver.release([a_request(ours=True) for _ in range(2)])
         await path.until(lambda: path.driver.in_flight(endpoint_id("a100", first.url)) == 1)

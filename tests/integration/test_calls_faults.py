@@ -225,12 +225,12 @@ async def test_forty_refusals_do_not_open_the_breaker_but_five_failures_do() -> 
             reply = await exchange.reply()
             assert reply.status == 400
             assert b"bad temperature" in b"".join([piece async for piece in reply.chunks])
-        assert path.discovery.any_ready()
+        assert path.any_ready()
         engine.behaviour = breaks
         for _ in range(5):
             (exchange,) = path.driver.release([a_request()])
             assert (await exchange.reply()).status == 500
-        assert not path.discovery.any_ready()
+        assert not path.any_ready()
 
 
 async def test_an_open_breaker_lets_one_call_through_and_closes_when_it_succeeds() -> None:
@@ -239,7 +239,7 @@ async def test_an_open_breaker_lets_one_call_through_and_closes_when_it_succeeds
         for _ in range(2):
             (exchange,) = path.driver.release([a_request()])
             await exchange.reply()
-        assert not path.discovery.any_ready()
+        assert not path.any_ready()
         engine.behaviour = well
         exchanges = path.driver.release([a_request(ours=True) for _ in range(3)])
         await asyncio.sleep(0.3)
@@ -310,7 +310,7 @@ async def test_an_instance_that_cannot_be_reached_is_502_and_takes_no_more_calls
             await exchange.reply()
         assert (failed.value.status, failed.value.reason) == (502, "ConnectFailed")
         assert watch.reason == "ConnectFailed"
-        assert not path.discovery.any_ready()
+        assert not path.any_ready()
 
 
 async def test_an_endpoint_that_cannot_be_reached_is_left_out_and_its_calls_end_with_a_reason() -> None:
@@ -337,4 +337,4 @@ async def test_rubbish_where_an_engine_should_be_is_told_when_it_is_looked_at() 
         data_path(a_pool("a100", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")) as path,
     ):
         assert path.discovery.watches()[0].reason == "Rubbish"
-        assert not path.discovery.any_ready()
+        assert not path.any_ready()

@@ -293,7 +293,7 @@ async def test_clients_that_leave_in_the_middle_of_streams_do_not_open_the_break
             writer.transport.abort()
             await path.until(lambda: engine.gone == number + 1)  # noqa: B023 - awaited at once
         await path.until(lambda: path.driver.outstanding == 0)
-        assert path.discovery.any_ready()
+        assert path.any_ready()
         assert path.value("hexflow_calls_total", pool="a100", outcome="Cancelled") == 8
 
 

@@ -19,7 +19,7 @@ from hexflow_scheduler import Call, Policy, Profile, RecordingKernel, decode, re
 from hexflow_simulator import EngineOptions, EngineOrder
 from support import virtual_time
 from support.asgi import AsgiUpstream
-from support.datapath import BODY, a_pool
+from support.datapath import BODY, a_pool, watching
 
 QUICK = Profile(t0=0.02, t1=0.0005, t2=1e-7, c1=0.0002, c2=1e-8, kv_tokens=40_000, slots=4)
 SLOW = Profile(t0=0.05, t1=0.0008, t2=2e-7, c1=0.0006, c2=2e-8, kv_tokens=30_000, slots=3)
@@ -91,7 +91,7 @@ async def a_run(policy: str, seed: int, lines: list[str]) -> list[str]:
     )
     discovery = Discovery(driver, probe_rule=ProbeRule(interval_seconds=1.0, gone_after=2))
     discovery.configure(a_fleet(SPEEDS))
-    async with discovery.running():
+    async with watching(discovery):
         await asyncio.sleep(2)
         queries = []
         for number in range(QUERIES):

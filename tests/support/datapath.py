@@ -19,7 +19,7 @@ from hexflow_router.metrics import Metrics
 from hexflow_router.openai import OpenAIDoor
 from hexflow_router.upstream import Address, HttpUpstream, TimeOuts, Upstream
 from hexflow_router.watch import ProbeRule
-from hexflow_scheduler import Call, Kernel, Policy, Profile
+from hexflow_scheduler import Call, InstanceState, Kernel, Policy, Profile
 
 FAST = Profile(t0=0.002, t1=0.0001, t2=1e-9, c1=1e-6, c2=0.0, kv_tokens=100_000, slots=32)
 """A profile under which tests take no time."""
@@ -77,9 +77,26 @@ class DataPath:
             while not condition():
                 await asyncio.sleep(0.01)
 
+    def any_ready(self) -> bool:
+        """Return whether at least one instance takes calls."""
+        return any(instance.state is InstanceState.READY for instance in self.driver.instances())
+
     def running(self) -> int:
         """Return how many calls run, by the kernel's own account."""
         return sum(len(shown.running) for shown in self.driver.kernel.view().instances)
+
+
+@contextlib.asynccontextmanager
+async def watching(discovery: Discovery) -> AsyncIterator[None]:
+    """Let discovery watch while the block runs."""
+    task = asyncio.create_task(discovery.run())
+    await asyncio.sleep(0)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
 @contextlib.asynccontextmanager

@@ -6,7 +6,6 @@ instance: it has another identity, since nothing of what ran on it is left.
 """
 
 import asyncio
-import contextlib
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -21,7 +20,6 @@ from hexflow_router.driver import Driver
 from hexflow_router.fleet import PoolFleet
 from hexflow_router.upstream import Address
 from hexflow_router.watch import ProbeRule, Watch
-from hexflow_scheduler import InstanceState
 
 __all__ = ["Discovery", "InstancesFile", "Listed", "endpoint_id"]
 
@@ -132,10 +130,6 @@ class Discovery:
         """Return every instance under watch, for ``/debug/scheduler``."""
         return list(self._watches.values())
 
-    def any_ready(self) -> bool:
-        """Return whether at least one instance takes calls."""
-        return any(instance.state is InstanceState.READY for instance in self._driver.instances())
-
     async def run(self) -> None:
         """Watch until cancelled."""
         self._running = True
@@ -236,15 +230,3 @@ class Discovery:
 
     def _by_instance(self, instance_id: str) -> Watch | None:
         return next((watch for watch in self._watches.values() if watch.instance_id == instance_id), None)
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator["Discovery"]:
-        """Watch while the block runs."""
-        task = asyncio.get_running_loop().create_task(self.run())
-        await asyncio.sleep(0)
-        try:
-            yield self
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task

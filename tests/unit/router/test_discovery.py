@@ -16,7 +16,7 @@ from hexflow_router.upstream import Address
 from hexflow_scheduler import InstanceState, Kernel, Policy
 from support import virtual_time
 from support.asgi import AsgiUpstream
-from support.datapath import FAST, a_pool, a_request
+from support.datapath import FAST, a_pool, a_request, watching
 
 
 @dataclass
@@ -284,7 +284,7 @@ def test_an_address_that_changes_is_another_server() -> None:
 def test_watching_looks_about_once_a_second() -> None:
     async def act(scene: Scene) -> None:
         scene.engine.probes = 0
-        async with scene.discovery.running():
+        async with watching(scene.discovery):
             await asyncio.sleep(10.5)
         assert scene.engine.probes == 11
 
