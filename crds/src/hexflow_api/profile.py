@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field, Strict
 
@@ -66,7 +66,7 @@ class Profile(InlineProfile):
     estimated: bool = False
     """Whether the figures are reckoned rather than measured or simulated for this GPU and model."""
 
-    def coefficients(self) -> dict[str, float | int]:
+    def coefficients(self) -> dict[str, Any]:
         """Return the seven numbers by the kernel's names: ``hexflow_scheduler.Profile(**p.coefficients())``."""
         return {
             "t0": self.t0,

@@ -9,9 +9,10 @@ import logging
 import time
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.types import ASGIApp
 
@@ -229,8 +230,8 @@ async def running_router(
         await queries.drain(0.0)
 
 
-def _spawn(work: "object", name: str) -> "asyncio.Task[None]":
-    task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, name=name)  # type: ignore[arg-type]
+def _spawn(work: Coroutine[Any, Any, None], name: str) -> "asyncio.Task[None]":
+    task = asyncio.get_running_loop().create_task(work, name=name)
     task.add_done_callback(_complain)
     return task
 

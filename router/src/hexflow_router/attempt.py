@@ -4,7 +4,7 @@ The outcome is a whole answer, an open stream whose first event has come, or an 
 whether another instance may be tried and whether the instance is to blame.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,7 @@ class OpenStream:
     watch: StreamWatch
     idle_seconds: float
 
-    async def pieces(self, *, retryable: bool = False) -> AsyncIterator[bytes]:
+    async def pieces(self, *, retryable: bool = False) -> AsyncGenerator[bytes]:
         """Yield the stream from its first event on. Raises AttemptFailed when it breaks."""
         watch = self.watch
         if self.first:

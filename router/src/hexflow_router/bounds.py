@@ -7,14 +7,11 @@ are kept; the body is bounded where it is read.
 import asyncio
 import contextlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hexflow_router.errors import ApiError, error_body
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 __all__ = ["LARGEST_BODY", "LARGEST_HEADER", "BoundedProtocol", "BoundedRequests", "ClientGone", "read_body"]
 
@@ -120,7 +117,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
-async def read_body(scope: "Scope", receive: "Receive", *, limit: int = LARGEST_BODY) -> bytes:
+async def read_body(scope: Scope, receive: Receive, *, limit: int = LARGEST_BODY) -> bytes:
     """Return a request's whole body. Raises ApiError (413) past ``limit`` bytes, ClientGone if the client left."""
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit() and int(value) > limit:
@@ -144,7 +141,7 @@ async def read_body(scope: "Scope", receive: "Receive", *, limit: int = LARGEST_
     raise ClientGone
 
 
-async def _pass_over(receive: "Receive") -> None:
+async def _pass_over(receive: Receive) -> None:
     """Read on without keeping anything: a client that is still sending would get a reset and not the refusal."""
     left = LARGEST_REFUSED_BODY
     with contextlib.suppress(TimeoutError):
@@ -160,12 +157,12 @@ async def _pass_over(receive: "Receive") -> None:
 class BoundedRequests:
     """Bound header and body of every request to an app that reads bodies itself (FastAPI)."""
 
-    def __init__(self, app: "ASGIApp", *, largest_body: int = LARGEST_BODY) -> None:
+    def __init__(self, app: ASGIApp, *, largest_body: int = LARGEST_BODY) -> None:
         """Wrap ``app``."""
         self._app = app
         self._largest_body = largest_body
 
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse what is too large; pass the rest on, its body read."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
@@ -189,11 +186,11 @@ class BoundedRequests:
             return
         given = False
 
-        async def receive_again() -> dict[str, object]:
+        async def receive_again() -> Message:
             nonlocal given
             if not given:
                 given = True
                 return {"type": "http.request", "body": body, "more_body": False}
-            return dict(await receive())
+            return await receive()
 
         await self._app(scope, receive_again, send)

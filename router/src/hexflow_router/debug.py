@@ -15,7 +15,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response, Streami
 
 from hexflow_router.errors import install_error_handlers
 from hexflow_router.health import Readiness
-from hexflow_scheduler import KernelView, Place, decode
+from hexflow_scheduler import Call, KernelView, Place, decode
 
 LINES_AT_ONCE = 500
 """Lines of the event log that are read before they are sent."""
@@ -143,7 +143,7 @@ def scheduler_state(view: KernelView, now: float) -> dict[str, Any]:
     }
 
 
-def _call(call: Any) -> dict[str, Any]:
+def _call(call: Call) -> dict[str, Any]:
     return {
         "id": call.call_id,
         "query": call.query_id,

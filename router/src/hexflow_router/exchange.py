@@ -5,7 +5,7 @@ instance serves it, when, and after how many tries is decided behind the exchang
 of that is a ``Placement``. Seconds are the router's seconds (emulated ones under ``--time-scale``).
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,13 +39,8 @@ class Placement:
     gpu_type: str
     urgency: float
     """Seconds by which it was expected to overrun its budget when it was sent; higher is more urgent."""
-    score: float | None
-    """The score the instance won with; None where the rule gives no scores."""
-    scores: tuple[tuple[str, float], ...] = ()
-    """Every instance considered with its score."""
     predicted_seconds: float
     """Expected seconds on that instance, waiting left out."""
-    expected_output_tokens: float
     priority: int | None
     """The engine's ``priority`` it was sent with; None where the engine takes none."""
     attempts: int
@@ -81,7 +76,7 @@ class Reply:
 
     status: int
     headers: Headers
-    chunks: AsyncIterator[bytes]
+    chunks: AsyncGenerator[bytes]
     """Body as it comes. A stream that breaks ends with an SSE error event and never with a false ``[DONE]``."""
     placement: Placement
 

@@ -95,7 +95,7 @@ def fleet_of(
                 name=pool.name,
                 gpu_type=spec.gpu_type,
                 model=spec.model.name,
-                profile=Profile(**profile.coefficients()),  # type: ignore[arg-type]
+                profile=Profile(**profile.coefficients()),
                 profile_name=profile.name,
                 max_context=spec.max_model_len,
                 prefix_caching=spec.prefix_caching,
@@ -111,7 +111,7 @@ def _endpoints(
     pool: GPUPool, secrets_dir: Path | None, trust: dict[str, ssl.SSLContext], problems: list[str]
 ) -> Iterable[Address]:
     for endpoint in pool.spec.endpoints or ():
-        url = endpoint.url.rstrip("/").removesuffix("/v1")
+        url = endpoint.url
         try:
             key = _secret(secrets_dir, endpoint.api_key_secret_ref)
             authority = _secret(secrets_dir, endpoint.ca_secret_ref)

@@ -15,7 +15,6 @@ from hexflow_router.errors import ApiError
 __all__ = ["Hints", "read_hints", "split_alias"]
 
 _NAME = re.compile(r"[\w.:/@+-]{1,128}", re.ASCII)
-_YES = frozenset({"1", "true", "yes"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +28,6 @@ class Hints:
     """Time left for the whole query, from now; may be negative when it is late already."""
     first_token_seconds: float | None = None
     """Time in which the first token is wanted."""
-    final: bool = False
-    """Whether the caller says that this is its query's last call."""
     objective: str | None = None
     """SLO class, in the words of the gateway's inference extension."""
     fairness_id: str | None = None
@@ -73,7 +70,6 @@ def read_hints(headers: Mapping[str, str], metadata: Any, *, alias_stage: str | 
         first_token_seconds=_milliseconds(
             headers.get("x-slo-ttft-ms") or headers.get("x-llm-d-slo-ttft-ms"), "x-slo-ttft-ms"
         ),
-        final=(said("final") or "").lower() in _YES,
         objective=gateway("objective"),
         fairness_id=gateway("fairness-id"),
     )

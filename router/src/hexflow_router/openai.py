@@ -9,9 +9,10 @@ import contextlib
 import itertools
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+from starlette.types import Receive, Scope, Send
 
 from hexflow_router.auth import Limits, Tenant
 from hexflow_router.body import read_head, rewrite
@@ -24,9 +25,6 @@ from hexflow_router.exchange import Exchange, Headers, UpstreamRequest
 from hexflow_router.hints import read_hints, split_alias
 from hexflow_router.known import KnownQueries
 from hexflow_scheduler import Instance
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
 
 __all__ = ["OpenAIDoor"]
 
@@ -65,7 +63,7 @@ class OpenAIDoor:
         """Return whether a path belongs to this door."""
         return path in CALLS or path == MODELS or path.startswith(MODELS + "/")
 
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
@@ -102,9 +100,7 @@ class OpenAIDoor:
             self._offers = (key, _offers(catalogue, self._driver.instances()), catalogue)
         return self._offers[1]
 
-    async def _call(
-        self, visit: "_Visit", scope: "Scope", receive: "Receive", headers: dict[str, str]
-    ) -> None:
+    async def _call(self, visit: "_Visit", scope: Scope, receive: Receive, headers: dict[str, str]) -> None:
         catalogue = self._catalogue()
         authorization = _authorization(headers)
         catalogue.doorkeeper.admit(authorization=authorization)
@@ -165,7 +161,7 @@ class OpenAIDoor:
             self._limits.running(tenant, now) if tenant.name and arrival == now else contextlib.nullcontext()
         )
 
-    async def _pass_on(self, visit: "_Visit", request: UpstreamRequest, receive: "Receive") -> None:
+    async def _pass_on(self, visit: "_Visit", request: UpstreamRequest, receive: Receive) -> None:
         (exchange,) = self._driver.release([request])
         relay = asyncio.ensure_future(_relay(visit, exchange))
         watch = asyncio.ensure_future(_until_gone(receive))
@@ -191,13 +187,13 @@ async def _relay(visit: "_Visit", exchange: Exchange) -> None:
     reply = await exchange.reply()
     headers = [*reply.headers, ("x-hexflow-instance", reply.placement.instance_id)]
     await visit.begin(reply.status, headers)
-    async with contextlib.aclosing(reply.chunks) as chunks:  # type: ignore[type-var]
+    async with contextlib.aclosing(reply.chunks) as chunks:
         async for chunk in chunks:
             await visit.send({"type": "http.response.body", "body": chunk, "more_body": True})
     await visit.send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _until_gone(receive: "Receive") -> None:
+async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -207,7 +203,7 @@ class _Visit:
 
     __slots__ = ("_begun", "_request_id", "send", "status")
 
-    def __init__(self, send: "Send", *, request_id: str | None) -> None:
+    def __init__(self, send: Send, *, request_id: str | None) -> None:
         self.send = send
         self.status = 500
         self._begun = False
@@ -259,7 +255,7 @@ def _offers(catalogue: Catalogue, instances: Iterable[Instance]) -> dict[str, Of
     }
 
 
-def _method(scope: "Scope", method: str) -> None:
+def _method(scope: Scope, method: str) -> None:
     if scope["method"] != method and not (method == "GET" and scope["method"] == "HEAD"):
         raise ApiError(f"This path takes {method}.", status=405, code="method_not_allowed")
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
 from hexflow_router.attempt import AttemptFailed, OpenStream, WholeAnswer
@@ -124,7 +124,7 @@ class Pending:
             raise
         return self._first.result()
 
-    async def _relay(self, stream: OpenStream) -> AsyncIterator[bytes]:
+    async def _relay(self, stream: OpenStream) -> AsyncGenerator[bytes]:
         try:
             async for piece in stream.pieces():
                 yield piece
@@ -203,7 +203,7 @@ class Pending:
         return min(len(self._answer.body) // 4, self.call.max_tokens) if self._answer else 0
 
 
-async def _once(body: bytes) -> AsyncIterator[bytes]:
+async def _once(body: bytes) -> AsyncGenerator[bytes]:
     yield body
 
 

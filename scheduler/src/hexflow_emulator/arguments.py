@@ -247,12 +247,12 @@ def _builtin(gpu: str, model: str, tensor_parallel: int) -> dict[str, Any]:
             "name another --gpu or --tensor-parallel-size, or give its --profile: a file, JSON, "
             f"or one of {', '.join(sorted(builtin_profiles()))}"
         )
-    return dict(profile.coefficients())
+    return profile.coefficients()
 
 
 def _given_profile(text: str) -> dict[str, Any]:
     if builtin := builtin_profiles().get(text):
-        return dict(builtin.coefficients())
+        return builtin.coefficients()
     source = text if text.lstrip().startswith("{") else None
     try:
         raw = json.loads(source if source is not None else Path(text).read_text())

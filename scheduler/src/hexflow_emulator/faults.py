@@ -18,6 +18,7 @@ Seconds are emulated ones.
 
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from hexflow_emulator.errors import FaultError
 
@@ -53,7 +54,7 @@ class Fault:
             raise FaultError(
                 f"there is no fault {name!r}; there are {', '.join((*CALL_FAULTS, *ENGINE_FAULTS))}"
             )
-        options: dict[str, int | str] = dict(_KEYS.get(name, {}))
+        options: dict[str, Any] = dict(_KEYS.get(name, {}))
         value = 0.0
         for place, part in enumerate(rest):
             key, equals, given = part.partition("=")
@@ -76,7 +77,7 @@ class Fault:
                 f"{text!r}: write a number after {name}:, "
                 + ("at most 1" if name == "error-rate" else "more than 0")
             )
-        return cls(name, value, **options)  # type: ignore[arg-type]
+        return cls(name, value, **options)
 
 
 @dataclass(slots=True)

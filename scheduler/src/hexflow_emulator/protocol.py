@@ -91,7 +91,6 @@ class Prompt:
 class Asked:
     """Hold what a request asks for, the same for both kinds."""
 
-    chat: bool
     model: str | None
     prompts: tuple[Prompt, ...]
     stream: bool
@@ -177,7 +176,6 @@ def _asked(body: ChatBody | CompletionBody) -> Asked:
     options = body.stream_options or StreamOptions()
     stop = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ())
     return Asked(
-        chat=isinstance(body, ChatBody),
         model=body.model,
         prompts=(render(body),) if isinstance(body, ChatBody) else _prompts(body.prompt),
         stream=bool(body.stream),

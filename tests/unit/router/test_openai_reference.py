@@ -25,7 +25,7 @@ def test_every_code_of_an_error_is_on_the_page() -> None:
 def test_every_header_that_a_caller_may_send_is_on_the_page() -> None:
     said = {f"x-hexflow-{name}" for name in found(r'said\("([a-z-]+)"\)')}
     gateway = {f"x-gateway-inference-{name}" for name in found(r'gateway\("([a-z-]+)"\)')}
-    assert len(said) == 5
+    assert len(said) == 4
     assert {header for header in said | gateway if f"`{header}`" not in PAGE} == set()
 
 
