@@ -11,7 +11,7 @@ from .laptop import laptop_warnings
 from .load import load_resources, load_text, parse_resource
 from .manifest import ConfigMap, Secret
 from .meta import API_VERSION, ConfigMapKeyRef, LabelSelector, ObjectMeta, SecretKeyRef
-from .policy import DEFAULT_POLICY, DISPATCH_RULES, POLICIES, QUEUE_RULES
+from .policy import DEFAULT_POLICY, POLICIES
 from .problem import Problem, ResourceError
 from .profile import Profile, builtin_profile, builtin_profiles, estimated_profile
 from .resources import Resources
@@ -39,10 +39,8 @@ from .workflow import (
 __all__ = [
     "API_VERSION",
     "DEFAULT_POLICY",
-    "DISPATCH_RULES",
     "GPUS",
     "POLICIES",
-    "QUEUE_RULES",
     "RULES",
     "SQLITE_SCHEME",
     "ConfigMap",

@@ -132,10 +132,10 @@ class Stage(ResourceModel):
     """How the model draws its tokens."""
     max_tokens: Annotated[int, Strict(), Field(ge=1, le=1_048_576)] | None = None
     """Upper bound on the output of one sample."""
-    on_timeout: Literal["Skip", "Fail", "Continue"] | None = None
-    """What a stage without time left does to its query; absent: Fail for CandidateGeneration, else Skip.
+    on_timeout: Literal["Skip", "Fail", "Continue"] = "Skip"
+    """What the stage does when no time is left.
 
-    Skip leaves out what can be left out, Fail fails the query, Continue does all the work although it is late.
+    Skip: the least that still gives an answer. Fail: fails the query. Continue: all of its work, late as it is.
     """
     pools: PoolNames | None = None
     """Narrows the workflow's pools for this stage."""
@@ -189,7 +189,7 @@ class Scheduling(ResourceModel):
     def initial_parameters(self) -> dict[str, float]:
         """The values that are given for parameters of the policy's dispatch rule; those of other rules are left out."""
         given = {"alpha": self.alpha, "beta": self.beta}
-        taken = PARAMETERS[self.rules[0]]
+        taken = PARAMETERS.get(self.rules[0], {})
         return {name: each.initial for name, each in given.items() if each is not None and name in taken}
 
 
@@ -312,6 +312,5 @@ def _filled(stage: Stage, *, before: tuple[str, ...]) -> Stage:
             "samples": stage.samples or (1 if generates else None),
             "max_rounds": stage.max_rounds
             or (DEFAULT_MAX_ROUNDS if stage.kind == "SelfCorrection" else None),
-            "on_timeout": stage.on_timeout or ("Fail" if generates else "Skip"),
         }
     )

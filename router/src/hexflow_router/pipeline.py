@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
+from hexflow_api import Stage
 from hexflow_router.answer import CandidateReport, Status
 from hexflow_router.configuration import StageSetup
 from hexflow_router.databases import Databases
@@ -116,7 +117,7 @@ class Pipeline:
                 draft,
                 model=model,
                 database=database,
-                time_left=_time_left(query, state.name),
+                time_left=_time_left(query, setup.stage),
                 observe=lambda event: self._observe(query, state, event),
                 sleep=lambda seconds: asyncio.sleep(self.scale.real_seconds(seconds)),
             )
@@ -151,7 +152,7 @@ class Pipeline:
             max_tokens=stage.max_tokens,
             temperature=sampling.temperature if sampling else None,
             sampling={name: value for name, value in further.items() if value is not None},
-            on_timeout=_on_timeout(query, stage.name),
+            on_timeout=stage.on_timeout,
             sample_values=query.workflow.databases[query.database].database.sample_values > 0,
             limits=self.limits,
         )
@@ -263,15 +264,9 @@ class _Timed:
         await self.database.close()
 
 
-def _on_timeout(query: Query, stage: str) -> str:
-    """Return what a stage does without time left: only one that says Fail itself fails a query that may be late."""
-    said = (each.on_timeout for each in query.workflow.workflow.spec.stages if each.name == stage)
-    return next(said, None) or "Skip"
-
-
-def _time_left(query: Query, stage: str) -> Callable[[], float]:
+def _time_left(query: Query, stage: Stage) -> Callable[[], float]:
     """Return the stage's clock: one that says Continue is never short of time (``hard_cap_factor`` still ends it)."""
-    return (lambda: math.inf) if _on_timeout(query, stage) == "Continue" else query.time_left
+    return (lambda: math.inf) if stage.on_timeout == "Continue" else query.time_left
 
 
 def _call_data(state: StageState, record: CallRecord) -> dict[str, object]:

@@ -84,6 +84,4 @@ def parameters_of(configuration: Configuration, workflow: str) -> Parameters:
     setup = configuration.workflows.get(workflow)
     if setup is None:
         return Parameters()
-    scheduling = setup.workflow.spec.scheduling
-    given = {"alpha": scheduling.alpha, "beta": scheduling.beta}
-    return Parameters(**{name: value.initial for name, value in given.items() if value is not None})
+    return Parameters(**setup.workflow.spec.scheduling.initial_parameters)

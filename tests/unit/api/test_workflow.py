@@ -23,7 +23,7 @@ def test_a_workflow_without_stages_has_the_four_of_the_paper() -> None:
         ("candidate-generation",),
         ("self-correction",),
     ]
-    assert [stage.on_timeout for stage in stages] == ["Skip", "Fail", "Skip", "Skip"]
+    assert [stage.on_timeout for stage in stages] == ["Skip"] * 4
     assert (stages[1].fan_out, stages[1].samples, stages[2].max_rounds) == (4, 1, 3)
     assert (stages[0].fan_out, stages[3].max_rounds) == (None, None)
 
