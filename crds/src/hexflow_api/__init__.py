@@ -4,19 +4,19 @@ The router's configuration, the laptop mode's and the cluster's are these resour
 know what is built on it: no scheduler, no router, no HTTP, no database.
 """
 
-from .gpu import GPUS, gpu_named
-from .gpupool import Endpoint, GPUPool, GPUPoolSpec
-from .inforce import profile_of
-from .laptop import laptop_warnings
-from .load import load_resources, load_text, parse_resource
-from .manifest import ConfigMap, Secret
-from .meta import API_VERSION, ConfigMapKeyRef, LabelSelector, ObjectMeta, SecretKeyRef
-from .policy import DEFAULT_POLICY, POLICIES
-from .problem import Problem, ResourceError
-from .profile import Profile, builtin_profile, builtin_profiles, estimated_profile
-from .resources import Resources
-from .rule import RULES, Rule
-from .secret import (
+from hexflow_api.gpu import GPUS, gpu_named
+from hexflow_api.gpupool import Endpoint, GPUPool, GPUPoolSpec
+from hexflow_api.inforce import profile_of
+from hexflow_api.laptop import laptop_warnings
+from hexflow_api.load import load_resources, load_text, parse_resource
+from hexflow_api.manifest import ConfigMap, Secret
+from hexflow_api.meta import API_VERSION, ConfigMapKeyRef, LabelSelector, ObjectMeta, SecretKeyRef
+from hexflow_api.policy import DEFAULT_POLICY, POLICIES
+from hexflow_api.problem import Problem, ResourceError
+from hexflow_api.profile import Profile, builtin_profile, builtin_profiles, estimated_profile
+from hexflow_api.resources import Resources
+from hexflow_api.rule import RULES, Rule
+from hexflow_api.secret import (
     SQLITE_SCHEME,
     SecretMissing,
     absolute_dsn,
@@ -24,7 +24,7 @@ from .secret import (
     secret_refs,
     write_secrets,
 )
-from .workflow import (
+from hexflow_api.workflow import (
     Database,
     Parameter,
     Scheduling,

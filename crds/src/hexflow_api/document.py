@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from .problem import Problem
+from hexflow_api.problem import Problem
 
 Place = tuple[str | int, ...]
 """Where a value is in a document: keys and indexes from the root."""

@@ -8,8 +8,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from .document import Place, field_path
-from .meta import PATTERN_WORDS
+from hexflow_api.document import Place, field_path
+from hexflow_api.meta import PATTERN_WORDS
 
 _TYPES = {
     "int_type": "a whole number",

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, Strict, StringConstraints, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from .meta import (
+from hexflow_api.meta import (
     ABSOLUTE_PATH,
     API_VERSION,
     WEIGHTS_URL,
@@ -25,8 +25,8 @@ from .meta import (
     Text,
     Words,
 )
-from .profile import InlineProfile
-from .rule import refuse_violations
+from hexflow_api.profile import InlineProfile
+from hexflow_api.rule import refuse_violations
 
 
 class PoolModel(ResourceModel):

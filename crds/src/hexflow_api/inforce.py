@@ -2,14 +2,21 @@
 
 from pydantic import ValidationError
 
-from .architecture import architecture_of
-from .document import field_path, read_documents
-from .explain import did_you_mean, explain
-from .gpu import GPUS, gpu_named
-from .gpupool import GPUPool
-from .problem import Problem, ResourceError
-from .profile import UNKNOWN, InlineProfile, Profile, builtin_profile, builtin_profiles, estimated_profile
-from .resources import Resources
+from hexflow_api.architecture import architecture_of
+from hexflow_api.document import field_path, read_documents
+from hexflow_api.explain import did_you_mean, explain
+from hexflow_api.gpu import GPUS, gpu_named
+from hexflow_api.gpupool import GPUPool
+from hexflow_api.problem import Problem, ResourceError
+from hexflow_api.profile import (
+    UNKNOWN,
+    InlineProfile,
+    Profile,
+    builtin_profile,
+    builtin_profiles,
+    estimated_profile,
+)
+from hexflow_api.resources import Resources
 
 
 def profile_of(pool: GPUPool, resources: Resources | None = None) -> Profile:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from .gpupool import GPUPool
-from .resources import Resources
-from .workflow import TextToSQLWorkflow
+from hexflow_api.gpupool import GPUPool
+from hexflow_api.resources import Resources
+from hexflow_api.workflow import TextToSQLWorkflow
 
 _POD_FIELDS = ("engine", "placement", "cache", "sharedMemory", "resources", "podTemplate")
 

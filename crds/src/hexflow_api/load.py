@@ -14,15 +14,15 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from .document import Document, Place, field_path, read_documents
-from .explain import did_you_mean, explain, place_of, shown
-from .gpupool import GPUPool
-from .manifest import ConfigMap, Secret
-from .meta import API_GROUP, API_VERSION, ObjectMeta, PlainObjectMeta
-from .problem import Problem, ResourceError
-from .reference import dangling
-from .resources import Resources
-from .workflow import TextToSQLWorkflow
+from hexflow_api.document import Document, Place, field_path, read_documents
+from hexflow_api.explain import did_you_mean, explain, place_of, shown
+from hexflow_api.gpupool import GPUPool
+from hexflow_api.manifest import ConfigMap, Secret
+from hexflow_api.meta import API_GROUP, API_VERSION, ObjectMeta, PlainObjectMeta
+from hexflow_api.problem import Problem, ResourceError
+from hexflow_api.reference import dangling
+from hexflow_api.resources import Resources
+from hexflow_api.workflow import TextToSQLWorkflow
 
 MAX_FILE_BYTES: Final = 3 * 1024 * 1024
 """Largest file that is read: etcd takes objects of half that."""

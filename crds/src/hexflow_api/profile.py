@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, Strict
 
-from .architecture import Architecture, architecture_of
-from .gpu import Gpu, gpu_named
-from .meta import ResourceModel
+from hexflow_api.architecture import Architecture, architecture_of
+from hexflow_api.gpu import Gpu, gpu_named
+from hexflow_api.meta import ResourceModel
 
 Time = Annotated[float, Field(ge=0, le=1000)]
 

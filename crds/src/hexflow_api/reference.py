@@ -5,13 +5,13 @@ The API server cannot check this; in a cluster the operator says it in condition
 
 from collections.abc import Iterator
 
-from .explain import did_you_mean
-from .gpupool import GPUPool
-from .inforce import profile_of
-from .problem import ResourceError
-from .resources import Resources
-from .secret import SQLITE_SCHEME, secret_refs
-from .workflow import TextToSQLWorkflow
+from hexflow_api.explain import did_you_mean
+from hexflow_api.gpupool import GPUPool
+from hexflow_api.inforce import profile_of
+from hexflow_api.problem import ResourceError
+from hexflow_api.resources import Resources
+from hexflow_api.secret import SQLITE_SCHEME, secret_refs
+from hexflow_api.workflow import TextToSQLWorkflow
 
 Finding = tuple[GPUPool | TextToSQLWorkflow, str, str]
 """The resource, the place in it, what is wrong."""

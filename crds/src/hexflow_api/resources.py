@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from .gpupool import GPUPool
-from .manifest import ConfigMap, Secret
-from .meta import ConfigMapKeyRef
-from .problem import Problem, ResourceError
-from .workflow import Stage, TextToSQLWorkflow
+from hexflow_api.gpupool import GPUPool
+from hexflow_api.manifest import ConfigMap, Secret
+from hexflow_api.meta import ConfigMapKeyRef
+from hexflow_api.problem import Problem, ResourceError
+from hexflow_api.workflow import Stage, TextToSQLWorkflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

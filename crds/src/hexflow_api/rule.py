@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic_core import PydanticCustomError
 
-from .policy import PARAMETERS
+from hexflow_api.policy import PARAMETERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

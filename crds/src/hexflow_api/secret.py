@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from .meta import SecretKeyRef
-from .resources import Resources
+from hexflow_api.meta import SecretKeyRef
+from hexflow_api.resources import Resources
 
 MAX_SECRET_BYTES: Final = 1024 * 1024
 """What Kubernetes lets a Secret hold."""

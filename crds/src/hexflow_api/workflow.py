@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import Field, Strict, StringConstraints, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from .meta import (
+from hexflow_api.meta import (
     API_VERSION,
     Flag,
     Label,
@@ -18,8 +18,8 @@ from .meta import (
     SecretKeyRef,
     Text,
 )
-from .policy import DEFAULT_POLICY, PARAMETERS, POLICIES
-from .rule import refuse_violations
+from hexflow_api.policy import DEFAULT_POLICY, PARAMETERS, POLICIES
+from hexflow_api.rule import refuse_violations
 
 Dialect = Literal["sqlite"]
 """Kinds of database that a question can be answered from: the one place that lists them."""
