@@ -38,6 +38,7 @@ def a_copy(tmp_path: Path) -> Path:
     [
         ("scheduler/src/hexflow_scheduler/call.py", "import time", "The kernel has no clock"),
         ("scheduler/src/hexflow_scheduler/call.py", "import hexflow_router", "Arrows point down"),
+        ("scheduler/src/hexflow_scheduler/call.py", "import hexflow_scheduler.kernel", "No two modules"),
         ("router/src/hexflow_sql/extract.py", "import hexflow_scheduler", "SQL knows no scheduler"),
         ("router/src/hexflow_router/app.py", "import hexflow_simulator", "never import each other"),
         ("crds/src/hexflow_api/meta.py", "import sqlalchemy", "The resources need pydantic and YAML alone"),

@@ -42,6 +42,16 @@ def test_each_top_folder_has_a_readme(folder: str) -> None:
     assert (ROOT / folder / "README.md").is_file()
 
 
+@pytest.mark.parametrize("part", ["crds", "scheduler", "router", "cli"])
+def test_the_readme_of_a_part_names_each_of_its_modules(part: str) -> None:
+    readme = (ROOT / part / "README.md").read_text(encoding="utf-8")
+    prose = re.sub(r"```.*?```", "", readme, flags=re.DOTALL)
+    words = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"`([^`]+)`", prose))))
+    inside = {path for package in (ROOT / part / "src").glob("hexflow_*") for path in package.iterdir()}
+    modules = {path.stem for path in inside if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert {module for module in modules if not module.startswith("__")} - words == set()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_relative_link_of_a_page_leads_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
