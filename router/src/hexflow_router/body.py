@@ -4,13 +4,15 @@ Nothing is injected and nothing is re-serialised: where no field changes the byt
 ``model`` (an alias) or ``priority`` does, every other value keeps its bytes.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from hexflow_router.errors import ApiError
 
-__all__ = ["BodyHead", "read_head", "rewrite"]
+__all__ = ["BodyHead", "read_head", "read_object", "rewrite"]
+
+T = TypeVar("T")
 
 
 class BodyHead(msgspec.Struct, kw_only=True):
@@ -56,6 +58,11 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 def read_head(body: bytes) -> BodyHead:
     """Read the fields of a body. Raises ApiError (400) for what is not a JSON object in UTF-8."""
+    return read_object(body, _HEAD, such_as='{"model": …}')
+
+
+def read_object(body: bytes, decoder: msgspec.json.Decoder[T], *, such_as: str) -> T:
+    """Decode a body, whichever door it came in by. Raises ApiError (400) for what is not a JSON object in UTF-8."""
     try:
         body.decode("utf-8")
     except UnicodeDecodeError as problem:
@@ -65,12 +72,13 @@ def read_head(body: bytes) -> BodyHead:
             code="invalid_utf8",
         ) from None
     try:
-        return _HEAD.decode(body)
-    except msgspec.ValidationError:
-        raise ApiError("The body must be a JSON object.", status=400, code="invalid_json") from None
+        return decoder.decode(body)
     except (msgspec.DecodeError, RecursionError) as problem:
         what = "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
-        raise ApiError(f"The body is not valid JSON: {what}.", status=400, code="invalid_json") from None
+        message = f"The body is not valid JSON: {what}."
+        if what.startswith("Expected `object`"):
+            message = f"The body must be a JSON object such as {such_as}."
+        raise ApiError(message, status=400, code="invalid_json") from None
 
 
 def rewrite(body: bytes, *, model: str | None = None, priority: int | None = None) -> bytes:

@@ -415,5 +415,5 @@ def _defect() -> CallFailed:
         "The router failed; this is a defect and its log has the details.",
         status=500,
         code="internal_error",
-        reason="RouterError",
+        reason="InternalError",
     )

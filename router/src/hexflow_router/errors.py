@@ -7,7 +7,7 @@ of them. Nothing of the inside (a traceback, an address, a credential) may get i
 import math
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from fastapi import FastAPI, Request
@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 __all__ = [
+    "STATUS_OF_REASON",
     "ApiError",
     "error_body",
     "error_headers",
@@ -46,6 +47,29 @@ class ApiError(Exception):
         self.reason = reason or "".join(word.capitalize() for word in code.split("_"))
         self.param = param
         self.retry_after = retry_after
+
+
+STATUS_OF_REASON: Final = {
+    "NoInstance": 503,
+    "NoInstanceInTime": 503,
+    "QueueFull": 503,
+    "Stopping": 503,
+    "Interrupted": 503,
+    "DatabaseUnavailable": 503,
+    "ConnectFailed": 502,
+    "BrokenAnswer": 502,
+    "AbortedByEngine": 502,
+    "Rubbish": 502,
+    "Redirected": 502,
+    "EngineError": 502,
+    "EngineRefused": 502,
+    "EngineRefusedKey": 502,
+    "FirstByteTimeout": 504,
+    "IdleTimeout": 504,
+    "TotalTimeout": 504,
+    "InternalError": 500,
+}
+"""HTTP status of a query that failed for a reason, and of a call; every other reason is the question's own: 422."""
 
 
 def error_type(status: int) -> str:
@@ -128,14 +152,14 @@ def _of_validation(problem: RequestValidationError) -> ApiError:
         lines.append(f"{place or 'the body'}: {fault['msg']}")
     return ApiError(
         "The request does not fit: " + "; ".join(lines[:5]) + ".",
-        status=422,
+        status=400,
         code="invalid_request",
         param=param,
     )
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Make every error of a FastAPI app, its own 404, 405 and 422 included, an OpenAI error object."""
+    """Make every error of a FastAPI app, its own 404, 405 and validation included, an OpenAI error object."""
 
     async def on_api_error(_: Request, problem: Exception) -> Response:
         assert isinstance(problem, ApiError)  # noqa: S101 - registered for this class alone

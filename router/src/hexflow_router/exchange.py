@@ -25,7 +25,7 @@ class CallFailed(ApiError):  # noqa: N818 - what happened, as CancelledError's s
     504 when they did not answer in time, 499 when it was cancelled, else the engine's own 4xx. ``reason`` is
     one of NoInstance, NoInstanceInTime, ContextTooLong, Cancelled, ConnectFailed, FirstByteTimeout,
     IdleTimeout, TotalTimeout, BrokenAnswer, AbortedByEngine, Rubbish, Redirected, EngineError, EngineRefused,
-    EngineRefusedKey, RouterError, QueueFull, Stopping.
+    EngineRefusedKey, InternalError, QueueFull, Stopping.
     """
 
 

@@ -12,30 +12,15 @@ import msgspec
 from pydantic import ValidationError
 
 from hexflow_router.answer import Question
+from hexflow_router.body import read_object
 from hexflow_router.errors import ApiError
+
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 def read_question(body: bytes, *, max_chars: int) -> Question:
     """Read a question. Raises ApiError (400, or 413 for one that is too long)."""
-    try:
-        body.decode("utf-8")
-    except UnicodeDecodeError as problem:
-        raise ApiError(
-            f"The body is not UTF-8: byte {problem.start} cannot be decoded. Send JSON encoded as UTF-8.",
-            status=400,
-            code="invalid_utf8",
-        ) from None
-    try:
-        data = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError) as problem:
-        what = "it is nested too deeply" if isinstance(problem, RecursionError) else str(problem)
-        raise ApiError(f"The body is not valid JSON: {what}.", status=400, code="invalid_json") from None
-    if not isinstance(data, dict):
-        raise ApiError(
-            'The body must be a JSON object such as {"question": "How many customers live in Berlin?"}.',
-            status=400,
-            code="invalid_json",
-        )
+    data = read_object(body, _OBJECT, such_as='{"question": "How many customers live in Berlin?"}')
     try:
         question = Question.model_validate(data)
     except ValidationError as problem:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
 from hexflow_router.attempt import AttemptFailed, OpenStream, WholeAnswer
+from hexflow_router.errors import STATUS_OF_REASON
 from hexflow_router.exchange import CallFailed, CompletedReply, Placement, Reply, UpstreamRequest
 from hexflow_router.sse import error_event
 from hexflow_scheduler import Call, End, Outcome, Place, Usage
@@ -241,11 +242,11 @@ def _failed(failure: AttemptFailed) -> CallFailed:
             reason="EngineRefused",
             retry_after=retry_after,
         )
-    late = failure.reason in ("FirstByteTimeout", "IdleTimeout", "TotalTimeout")
+    status = STATUS_OF_REASON.get(failure.reason, 502)
     return CallFailed(
         failure.message,
-        status=504 if late else 502,
-        code="engine_timeout" if late else "engine_failed",
+        status=status,
+        code="engine_timeout" if status == 504 else "engine_failed",
         reason=failure.reason,
         retry_after=retry_after,
     )

@@ -23,7 +23,7 @@ from hexflow_router.answer import (
 )
 from hexflow_router.auth import Tenant
 from hexflow_router.configuration import WorkflowSetup
-from hexflow_router.errors import ApiError, error_type
+from hexflow_router.errors import STATUS_OF_REASON, error_type
 from hexflow_router.events import EventStream
 from hexflow_router.model import CallRecord
 from hexflow_sql.draft import Candidate, Draft
@@ -235,29 +235,6 @@ def call_report(record: CallRecord) -> CallReport:
     )
 
 
-STATUS_OF_REASON = {
-    "NoInstance": 503,
-    "NoInstanceInTime": 503,
-    "QueueFull": 503,
-    "Stopping": 503,
-    "Interrupted": 503,
-    "DatabaseUnavailable": 503,
-    "ConnectFailed": 502,
-    "BrokenAnswer": 502,
-    "AbortedByEngine": 502,
-    "Rubbish": 502,
-    "Redirected": 502,
-    "EngineError": 502,
-    "EngineRefused": 502,
-    "EngineRefusedKey": 502,
-    "FirstByteTimeout": 504,
-    "IdleTimeout": 504,
-    "TotalTimeout": 504,
-    "InternalError": 500,
-}
-"""HTTP status of a query that failed for a reason; 422 for every reason that is the question's own."""
-
-
 def http_status(status: Status, reason: str | None) -> int:
     """Return the HTTP status that tells how a query ended."""
     match status:
@@ -285,6 +262,3 @@ def _error(ending: Ending | None) -> ErrorBody | None:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
-
-
-__all__ = ["ApiError", "Ending", "Query", "StageState", "call_report", "http_status"]

@@ -74,3 +74,8 @@ def test_what_is_no_json_object_in_utf8_is_refused(body: bytes, code: str) -> No
     with pytest.raises(ApiError) as refused:
         read_head(body)
     assert (refused.value.status, refused.value.code) == (400, code)
+
+
+def test_a_number_out_of_range_is_named_and_the_object_not_blamed() -> None:
+    with pytest.raises(ApiError, match="not valid JSON: Number out of range"):
+        read_head(b'{"n": 1e400}')

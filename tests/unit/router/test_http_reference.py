@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hexflow_router.answer import Answer, CallReport, Question, StageReport
-from hexflow_router.query import STATUS_OF_REASON
+from hexflow_router.errors import STATUS_OF_REASON
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
 

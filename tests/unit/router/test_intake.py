@@ -10,7 +10,7 @@ from hexflow_router.intake import pick, read_question, unknown
         (b'{"question": "\xff"}', 400, "invalid_utf8", "byte 14"),
         (b'{"question": "q"', 400, "invalid_json", "not valid JSON"),
         (b"", 400, "invalid_json", "not valid JSON"),
-        (b"[" * 100_000, 400, "invalid_json", "nested too deeply"),
+        (b'{"question":' + b"[" * 100_000, 400, "invalid_json", "nested too deeply"),
         (b'{"question": "q", "deadlineSeconds": NaN}', 400, "invalid_json", "not valid JSON"),
         (b'["question"]', 400, "invalid_json", "JSON object such as"),
         (b"{}", 400, "invalid_request", "`question`: is needed"),
