@@ -13,7 +13,7 @@ from hexflow_emulator import EmulatorOptions, Fault, Lengths, emulator_app
 from hexflow_router.discovery import Discovery
 from hexflow_router.driver import Driver
 from hexflow_router.exchange import CallFailed, Exchange, UpstreamRequest
-from hexflow_router.fleet import PoolFleet
+from hexflow_router.fleet import PoolSetup
 from hexflow_router.watch import ProbeRule
 from hexflow_scheduler import Call, Policy, Profile, RecordingKernel, decode, replay
 from hexflow_simulator import EngineOptions, EngineOrder
@@ -38,7 +38,7 @@ def an_emulator(profile: Profile, *faults: str) -> object:
     return emulator_app(options, clock=virtual_time.now)
 
 
-def a_fleet(profiles: dict[str, Profile]) -> list[PoolFleet]:
+def a_fleet(profiles: dict[str, Profile]) -> list[PoolSetup]:
     return [a_pool(name, f"http://{name}", profile=profile) for name, profile in profiles.items()]
 
 

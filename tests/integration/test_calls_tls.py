@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hexflow_api import Resources
 from hexflow_router.fleet import fleet_of
 from hexflow_router.upstream import HttpUpstream
 from support.datapath import BODY, a_request, data_path
@@ -35,10 +36,12 @@ async def test_an_engine_with_a_private_certificate_is_trusted_by_its_authority_
     trusting = {"url": url, "caSecretRef": {"name": "engine-ca", "key": "ca.crt"}}
     body = BODY.replace(b"tiny", MODEL.encode())
     async with server:
-        fleet = fleet_of([a_pool(endpoints=[trusting])], tmp_path)
-        upstream = HttpUpstream(trust=fleet.trust)
+        fleet = fleet_of(Resources(pools=(a_pool(endpoints=[trusting]),)), tmp_path)
+        upstream = HttpUpstream()
+        upstream.trust(fleet.trust)
         async with data_path(*fleet.pools, upstream=upstream) as path:
             (exchange,) = path.driver.release([a_request(body=body, model=MODEL)])
             assert (await exchange.read()).status == 200
-        async with data_path(*fleet_of([a_pool(endpoints=[{"url": url}])], tmp_path).pools) as path:
+        wary = fleet_of(Resources(pools=(a_pool(endpoints=[{"url": url}]),)), tmp_path)
+        async with data_path(*wary.pools) as path:
             assert path.discovery.watches()[0].reason == "ConnectFailed"

@@ -14,7 +14,7 @@ from hexflow_router.catalogue import Catalogue, WorkflowTerms
 from hexflow_router.discovery import Discovery
 from hexflow_router.driver import Driver
 from hexflow_router.exchange import UpstreamRequest
-from hexflow_router.fleet import PoolFleet
+from hexflow_router.fleet import PoolSetup
 from hexflow_router.metrics import Metrics
 from hexflow_router.openai import OpenAIDoor
 from hexflow_router.upstream import Address, HttpUpstream, TimeOuts, Upstream
@@ -28,10 +28,10 @@ STREAMED = b'{"model":"tiny","stream":true,"messages":[{"role":"user","content":
 _numbers = itertools.count(1)
 
 
-def a_pool(name: str = "a100", *urls: str, **given: Any) -> PoolFleet:
+def a_pool(name: str = "a100", *urls: str, **given: Any) -> PoolSetup:
     """Return a pool with endpoints at ``urls``."""
     usual: dict[str, Any] = {"gpu_type": "A100-80GB", "model": "tiny", "profile": FAST}
-    return PoolFleet(name=name, endpoints=tuple(Address(url=url) for url in urls), **{**usual, **given})
+    return PoolSetup(name=name, endpoints=tuple(Address(url=url) for url in urls), **{**usual, **given})
 
 
 def a_request(
@@ -101,7 +101,7 @@ async def watching(discovery: Discovery) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def data_path(
-    *pools: PoolFleet,
+    *pools: PoolSetup,
     policy: str = "LeastOutstanding",
     time_outs: TimeOuts | None = None,
     upstream: Upstream | None = None,

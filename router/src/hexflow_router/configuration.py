@@ -105,7 +105,7 @@ def read_configuration(paths: Sequence[Path], secrets_dir: Path | None) -> Confi
 def arrange(resources: Resources, secrets_dir: Path) -> Configuration:
     """Return the configuration that resources make, with secrets from files. Raises ResourceError."""
     resources.namespace  # noqa: B018 - raises where there are several
-    fleet = fleet_of(resources.pools, secrets_dir, resources=resources)
+    fleet = fleet_of(resources, secrets_dir)
     problems: list[str] = list(fleet.problems)
     workflows: dict[str, WorkflowSetup] = {}
     tenants: dict[str, tuple[Tenant, ...]] = {}

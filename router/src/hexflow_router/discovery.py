@@ -17,7 +17,7 @@ from watchfiles import awatch
 
 from hexflow_router.breaker import BreakerRule
 from hexflow_router.driver import Driver
-from hexflow_router.fleet import PoolFleet
+from hexflow_router.fleet import PoolSetup
 from hexflow_router.upstream import Address
 from hexflow_router.watch import ProbeRule, Watch
 
@@ -107,7 +107,7 @@ class Discovery:
         self._probe_rule = probe_rule or ProbeRule()
         self._breaker_rule = breaker_rule
         self._monotonic = monotonic or (lambda: asyncio.get_running_loop().time())
-        self._pools: dict[str, PoolFleet] = {}
+        self._pools: dict[str, PoolSetup] = {}
         self._listed: tuple[Listed, ...] = ()
         self._watches: dict[str, Watch] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -116,7 +116,7 @@ class Discovery:
 
     # What there is
 
-    def configure(self, pools: Sequence[PoolFleet]) -> None:
+    def configure(self, pools: Sequence[PoolSetup]) -> None:
         """Replace the pools. Instances of a pool that is gone are gone."""
         self._pools = {pool.name: pool for pool in pools}
         self._settle()
@@ -165,8 +165,8 @@ class Discovery:
             if listed != self._listed:
                 self.list_instances(listed)
 
-    def _wanted(self) -> dict[str, tuple[PoolFleet, Address]]:
-        wanted: dict[str, tuple[PoolFleet, Address]] = {}
+    def _wanted(self) -> dict[str, tuple[PoolSetup, Address]]:
+        wanted: dict[str, tuple[PoolSetup, Address]] = {}
         for pool in self._pools.values():
             for endpoint in pool.endpoints:
                 wanted[endpoint_id(pool.name, endpoint.url)] = (pool, endpoint)

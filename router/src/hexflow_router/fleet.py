@@ -20,11 +20,11 @@ from hexflow_api import (
 from hexflow_router.upstream import Address
 from hexflow_scheduler import Instance, InstanceState, Profile
 
-__all__ = ["Fleet", "PoolFleet", "fleet_of"]
+__all__ = ["Fleet", "PoolSetup", "fleet_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolFleet:
+class PoolSetup:
     """Hold what every instance of a pool has in common."""
 
     name: str
@@ -68,30 +68,25 @@ class PoolFleet:
 class Fleet:
     """Hold the pools, the TLS contexts of their endpoints by origin, and what could not be used."""
 
-    pools: tuple[PoolFleet, ...] = ()
+    pools: tuple[PoolSetup, ...] = ()
     trust: dict[str, ssl.SSLContext] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
 
-def fleet_of(
-    pools: Iterable[GPUPool], secrets_dir: Path | None, *, resources: Resources | None = None
-) -> Fleet:
-    """Return the fleet that resources make. A pool or an endpoint that cannot be used is a problem, not an error.
-
-    ``resources`` holds the ConfigMaps that a pool's profile may name.
-    """
-    fleets: list[PoolFleet] = []
+def fleet_of(resources: Resources, secrets_dir: Path) -> Fleet:
+    """Return the fleet that resources make. A pool or an endpoint that cannot be used is a problem, not an error."""
+    setups: list[PoolSetup] = []
     trust: dict[str, ssl.SSLContext] = {}
     problems: list[str] = []
-    for pool in pools:
+    for pool in resources.pools:
         spec = pool.spec
         try:
             profile = profile_of(pool, resources)
         except ResourceError as problem:
             problems.append(str(problem))
             continue
-        fleets.append(
-            PoolFleet(
+        setups.append(
+            PoolSetup(
                 name=pool.name,
                 gpu_type=spec.gpu_type,
                 model=spec.model.name,
@@ -104,11 +99,11 @@ def fleet_of(
                 suspended=spec.suspend,
             )
         )
-    return Fleet(pools=tuple(fleets), trust=trust, problems=tuple(problems))
+    return Fleet(pools=tuple(setups), trust=trust, problems=tuple(problems))
 
 
 def _endpoints(
-    pool: GPUPool, secrets_dir: Path | None, trust: dict[str, ssl.SSLContext], problems: list[str]
+    pool: GPUPool, secrets_dir: Path, trust: dict[str, ssl.SSLContext], problems: list[str]
 ) -> Iterable[Address]:
     for endpoint in pool.spec.endpoints or ():
         url = endpoint.url
@@ -129,9 +124,5 @@ def _endpoints(
         yield Address(url=url, api_key=key)
 
 
-def _secret(secrets_dir: Path | None, ref: SecretKeyRef | None) -> str | None:
-    if ref is None:
-        return None
-    if secrets_dir is None:
-        raise SecretMissing("there is no folder of secrets; start the router with --secrets-dir")
-    return read_secret(secrets_dir, ref).strip()
+def _secret(secrets_dir: Path, ref: SecretKeyRef | None) -> str | None:
+    return None if ref is None else read_secret(secrets_dir, ref).strip()

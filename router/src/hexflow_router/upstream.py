@@ -140,11 +140,9 @@ class _HttpResponse:
 class HttpUpstream:
     """Reach engines over HTTP/1.1 with connections kept alive between requests. Make it on a running loop."""
 
-    def __init__(
-        self, *, connect_seconds: float = 5.0, trust: Mapping[str, ssl.SSLContext] | None = None
-    ) -> None:
-        """Use the TLS context of ``trust`` for origins named there (``https://host:port``), the system's else."""
-        self._trust = dict(trust or {})
+    def __init__(self, *, connect_seconds: float = 5.0) -> None:
+        """Trust the system's authorities, until told of others."""
+        self._trust: dict[str, ssl.SSLContext] = {}
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS),
             timeout=aiohttp.ClientTimeout(
@@ -157,7 +155,7 @@ class HttpUpstream:
         )
 
     def trust(self, contexts: Mapping[str, ssl.SSLContext]) -> None:
-        """Replace the TLS contexts by origin."""
+        """Use these TLS contexts for the origins named (``https://host:port``), the system's for all others."""
         self._trust = dict(contexts)
 
     async def send(

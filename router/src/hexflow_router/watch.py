@@ -8,7 +8,7 @@ from typing import Any
 from hexflow_router.breaker import Breaker, BreakerRule, BreakerState
 from hexflow_router.driver import Driver
 from hexflow_router.exchange import Headers
-from hexflow_router.fleet import PoolFleet
+from hexflow_router.fleet import PoolSetup
 from hexflow_router.telemetry import EngineSample, read_metrics, read_models
 from hexflow_router.upstream import Address, UpstreamFailed, within
 from hexflow_scheduler import Instance, InstanceState, Profile
@@ -46,7 +46,7 @@ class Watch:
         self,
         name: str,
         *,
-        pool: PoolFleet,
+        pool: PoolSetup,
         address: Address,
         driver: Driver,
         rule: ProbeRule,
@@ -89,7 +89,7 @@ class Watch:
         """State of the breaker."""
         return self._breaker.state
 
-    def configure(self, pool: PoolFleet) -> None:
+    def configure(self, pool: PoolSetup) -> None:
         """Take over a changed pool."""
         self.pool = pool
         self._publish()
