@@ -7,8 +7,6 @@ from hexflow_router.exchange import Placement
 from hexflow_router.metrics import Metrics
 from hexflow_scheduler import Outcome, Usage
 
-__all__ = ["Accounts", "Health"]
-
 
 class Health(Protocol):
     """Who wants to know how instances answer (discovery's breakers)."""

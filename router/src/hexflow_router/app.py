@@ -342,6 +342,3 @@ def _trace(request: Request) -> tuple[tuple[str, str], ...]:
         for name in ("traceparent", "tracestate")
         if (value := request.headers.get(name)) is not None
     )
-
-
-__all__ = ["Doors", "create_app"]

@@ -16,8 +16,6 @@ from hexflow_router.sse import StreamWatch, UsageFields
 from hexflow_router.upstream import Address, TimeOuts, Upstream, UpstreamFailed, UpstreamResponse, within
 from hexflow_scheduler import Usage
 
-__all__ = ["Attempt", "AttemptFailed", "OpenStream", "WholeAnswer"]
-
 LARGEST_ANSWER = 64 << 20
 """Bytes of an answer that is kept whole before it is passed on."""
 _NOT_FOR_ENGINES = frozenset(

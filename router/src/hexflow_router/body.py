@@ -10,8 +10,6 @@ import msgspec
 
 from hexflow_router.errors import ApiError
 
-__all__ = ["BodyHead", "read_head", "read_object", "rewrite"]
-
 T = TypeVar("T")
 
 

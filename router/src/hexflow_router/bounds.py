@@ -13,8 +13,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hexflow_router.errors import ApiError, error_body
 
-__all__ = ["LARGEST_BODY", "LARGEST_HEADER", "BoundedProtocol", "BoundedRequests", "ClientGone", "read_body"]
-
 LARGEST_HEADER = 64 << 10
 """Bytes of request line and header fields together."""
 LARGEST_BODY = 4 << 20

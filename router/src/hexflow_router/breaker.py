@@ -7,8 +7,6 @@ engine works. A pure state machine: instants are passed in, in real seconds.
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Breaker", "BreakerRule", "BreakerState"]
-
 
 class BreakerState(StrEnum):
     """Say what a breaker lets through."""

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from hexflow_router.auth import Doorkeeper
 from hexflow_router.configuration import Configuration
 
-__all__ = ["Catalogue", "WorkflowTerms", "catalogue_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowTerms:

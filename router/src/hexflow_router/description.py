@@ -11,8 +11,6 @@ from hexflow_router.catalogue import WorkflowTerms
 from hexflow_router.hints import Hints
 from hexflow_scheduler import Call, estimate_tokens
 
-__all__ = ["Offer", "describe"]
-
 UNSTATED_OUTPUT = 4096
 """Bound on the output that is assumed where the caller states none, in tokens."""
 

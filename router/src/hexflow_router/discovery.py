@@ -21,8 +21,6 @@ from hexflow_router.fleet import PoolSetup
 from hexflow_router.upstream import Address
 from hexflow_router.watch import ProbeRule, Watch
 
-__all__ = ["Discovery", "InstancesFile", "Listed", "endpoint_id"]
-
 _log = logging.getLogger("hexflow.router.discovery")
 
 LOOK_AGAIN_SECONDS = 5.0

@@ -33,8 +33,6 @@ from hexflow_scheduler import (
     Usage,
 )
 
-__all__ = ["Driver"]
-
 _log = logging.getLogger("hexflow.router.driver")
 
 LONGEST_BACK_OFF_SECONDS = 5.0

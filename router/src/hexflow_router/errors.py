@@ -15,16 +15,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-__all__ = [
-    "STATUS_OF_REASON",
-    "ApiError",
-    "error_body",
-    "error_headers",
-    "error_object",
-    "error_response",
-    "install_error_handlers",
-]
-
 
 class ApiError(Exception):
     """Say that a request cannot be served: status, machine-readable words, and a sentence with the remedy."""

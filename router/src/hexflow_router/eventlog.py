@@ -16,8 +16,6 @@ from pathlib import Path
 
 from hexflow_router.metrics import Metrics
 
-__all__ = ["EventLog", "Retention"]
-
 _log = logging.getLogger("hexflow.router.eventlog")
 
 MOST_QUEUED = 100_000

@@ -12,8 +12,6 @@ from typing import Protocol
 from hexflow_router.errors import ApiError
 from hexflow_scheduler import Call, Usage
 
-__all__ = ["CallFailed", "CompletedReply", "Exchange", "Headers", "Placement", "Reply", "UpstreamRequest"]
-
 Headers = Sequence[tuple[str, str]]
 """Header fields in order, names in lower case."""
 

@@ -20,8 +20,6 @@ from hexflow_api import (
 from hexflow_router.upstream import Address
 from hexflow_scheduler import Instance, InstanceState, Profile
 
-__all__ = ["Fleet", "PoolSetup", "fleet_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolSetup:

@@ -6,8 +6,6 @@ from hexflow_router.driver import Driver
 from hexflow_router.metrics import Metrics
 from hexflow_scheduler import InstanceState
 
-__all__ = ["measure"]
-
 
 def measure(metrics: Metrics, *, driver: Driver, discovery: Discovery) -> None:
     """Set the gauges of the data path to what is so now; series of instances that are gone are dropped."""

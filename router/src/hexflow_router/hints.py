@@ -12,8 +12,6 @@ from typing import Any
 
 from hexflow_router.errors import ApiError
 
-__all__ = ["Hints", "read_hints", "split_alias"]
-
 _NAME = re.compile(r"[\w.:/@+-]{1,128}", re.ASCII)
 
 

@@ -8,8 +8,6 @@ from collections import OrderedDict
 
 from hexflow_router.auth import Tenant
 
-__all__ = ["KnownQueries"]
-
 
 class KnownQueries:
     """Remember the arrival of each query, apart for each tenant."""

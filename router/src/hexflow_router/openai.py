@@ -26,8 +26,6 @@ from hexflow_router.hints import read_hints, split_alias
 from hexflow_router.known import KnownQueries
 from hexflow_scheduler import Instance
 
-__all__ = ["OpenAIDoor"]
-
 CALLS = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/embeddings"})
 MODELS = "/v1/models"
 MOST_OUTSTANDING = 10_000

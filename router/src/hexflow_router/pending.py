@@ -11,8 +11,6 @@ from hexflow_router.exchange import CallFailed, CompletedReply, Placement, Reply
 from hexflow_router.sse import error_event
 from hexflow_scheduler import Call, End, Outcome, Place, Usage
 
-__all__ = ["Keeper", "Pending", "failure_of"]
-
 
 class Keeper(Protocol):
     """Who keeps the books of the calls on their way: the driver."""

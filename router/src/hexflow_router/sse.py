@@ -13,8 +13,6 @@ import msgspec
 from hexflow_router.errors import ApiError, error_object
 from hexflow_scheduler import Usage
 
-__all__ = ["StreamWatch", "UsageFields", "error_event"]
-
 _SEPARATOR = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LARGEST_EVENT = 8 << 20
 

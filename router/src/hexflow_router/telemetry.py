@@ -11,8 +11,6 @@ from typing import Any
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
-__all__ = ["ALIASES", "EngineSample", "ServedModel", "read_metrics", "read_models"]
-
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "running": ("vllm:num_requests_running", "llamacpp:requests_processing", "sglang:num_running_reqs"),
     "waiting": ("vllm:num_requests_waiting", "llamacpp:requests_deferred", "sglang:num_queue_reqs"),

@@ -17,8 +17,6 @@ from yarl import URL
 
 from hexflow_router.exchange import Headers
 
-__all__ = ["Address", "HttpUpstream", "TimeOuts", "Upstream", "UpstreamFailed", "UpstreamResponse", "within"]
-
 T = TypeVar("T")
 
 KEEP_ALIVE_SECONDS = 3.0

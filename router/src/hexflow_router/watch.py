@@ -13,8 +13,6 @@ from hexflow_router.telemetry import EngineSample, read_metrics, read_models
 from hexflow_router.upstream import Address, UpstreamFailed, within
 from hexflow_scheduler import Instance, InstanceState, Profile
 
-__all__ = ["ProbeRule", "Watch"]
-
 _LARGEST_PAGE = 8 << 20
 
 
