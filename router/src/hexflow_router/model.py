@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from hexflow_router.exchange import CallFailed, CompletedReply, Exchange, Headers, Placement, UpstreamRequest
-from hexflow_scheduler.call import Call, PrefixBlock
+from hexflow_scheduler import Call, PrefixBlock
 from hexflow_sql.completion import Completion, CompletionError, CompletionRequest, PromptBlock
 
 Release = Callable[[Sequence[UpstreamRequest]], Sequence[Exchange]]

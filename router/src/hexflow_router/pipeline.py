@@ -19,9 +19,7 @@ from hexflow_router.databases import Databases
 from hexflow_router.metrics import Metrics
 from hexflow_router.model import CallRecord, Release, StageCalls, StageModel
 from hexflow_router.query import Query, StageState, call_report
-from hexflow_scheduler.estimate import estimate_tokens
-from hexflow_scheduler.timescale import TimeScale
-from hexflow_scheduler.workflow import Progress, StageTemplate, WorkflowTemplate
+from hexflow_scheduler import Progress, StageTemplate, TimeScale, WorkflowTemplate, estimate_tokens
 from hexflow_sql.completion import CompletionError
 from hexflow_sql.database import Database
 from hexflow_sql.draft import Draft, settle

@@ -18,7 +18,7 @@ from hexflow_router.errors import ApiError
 from hexflow_router.journal import Entry, Journal
 from hexflow_router.metrics import Metrics
 from hexflow_router.query import Ending, Query
-from hexflow_scheduler.timescale import TimeScale
+from hexflow_scheduler import TimeScale
 
 _log = logging.getLogger("hexflow.router.queries")
 
