@@ -57,6 +57,7 @@ STATUS_OF_REASON: Final = {
     "FirstByteTimeout": 504,
     "IdleTimeout": 504,
     "TotalTimeout": 504,
+    "StageTimedOut": 504,
     "InternalError": 500,
 }
 """HTTP status of a query that failed for a reason, and of a call; every other reason is the question's own: 422."""

@@ -35,6 +35,9 @@ from hexflow_sql.values import ValueIndex
 LEAST_STATEMENT_SECONDS = 2.0
 """Real seconds that a statement is granted whatever the time scale, if its limit is not lower."""
 
+REFUSALS = frozenset({"Forbidden", "Function", "Multiple", "NotAQuery"})
+"""Reasons by which the guard refuses what is no plain query; a table that does not exist is a mere mistake."""
+
 StageSeconds = Callable[[str, str, str, frozenset[str] | None], float]
 """Expected seconds of (workflow, stage, model, pools): ``Kernel.stage_seconds``."""
 
@@ -217,7 +220,7 @@ class Pipeline:
             if not event.reused:
                 state.statements += 1
                 state.statement_seconds += data["seconds"]
-                self.metrics.count("hexflow_statements_total", query.workflow.name, _result(event))
+                self.metrics.count("hexflow_statements_total", query.workflow.name, statement_result(event))
         if isinstance(event, CandidateExtracted):
             query.tried[event.candidate] = CandidateReport(
                 sql=event.sql, error=event.problem, rounds=event.round
@@ -271,10 +274,13 @@ def _call_data(state: StageState, record: CallRecord) -> dict[str, object]:
     return {"stage": state.name, **call_report(record).model_dump(mode="json", by_alias=True)}
 
 
-def _result(event: StatementTried) -> str:
+def statement_result(event: StatementTried) -> str:
+    """Return how a statement is counted: Succeeded, TimedOut, Refused (the guard saw no plain query) or Failed."""
     if event.error is None:
         return "Succeeded"
-    return "TimedOut" if event.reason in ("TimedOut", "TimeLimit") else "Failed"
+    if event.reason == "TimedOut":
+        return "TimedOut"
+    return "Refused" if event.reason in REFUSALS else "Failed"
 
 
 def _dotted(name: str) -> str:

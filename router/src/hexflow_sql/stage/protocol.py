@@ -35,7 +35,7 @@ class StageSettings:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the request's body, in OpenAI's spelling."""
     on_timeout: str = "Skip"
-    """``Skip``: late stages do the least that still gives an answer. ``Fail``: they end with TimedOut."""
+    """``Skip``: late stages do the least that still gives an answer. ``Fail``: they end with StageTimedOut."""
     sample_values: bool = True
     """Whether prompts show sample values and the values that the question mentions."""
     schema_tokens: int = 12_000
