@@ -1,8 +1,9 @@
 # ruff: noqa: T201  It is run by hand, and what it prints is its result.
-"""Where HexGenFlow's default alpha and beta come from: a grid over three fleets and three loads.
+"""Where HexGenFlow's default alpha and beta come from: a grid over fleets, loads and settings.
 
-``python tests/bench/defaults.py`` takes a few minutes and prints, for each setting, P95 over that of round
-robin on the same arrivals. The simulator's own workloads and tuner replace it when they are there.
+Takes some minutes and prints, for each setting, P95 over that of the first one on the same arrivals;
+``docs/explanation/scheduling.md`` has the flags of its table. The simulator's own workloads and tuner replace
+it when they are there.
 """
 
 import argparse
@@ -12,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 from statistics import geometric_mean, quantiles
-from typing import Any
 
 from hexflow_api import builtin_profile
 from hexflow_scheduler import (
@@ -87,6 +87,13 @@ def a_query(random: Random, arrival: float, *, databases: int, deadline: float) 
         },
         progress=Progress(TEMPLATE, arrival, arrival + deadline),
     )
+
+
+def prefix_of(query: Query, stage: str) -> tuple[PrefixBlock, ...]:
+    """Return the blocks that a stage's prompts begin with: its template, then the schema where it has one."""
+    template = PrefixBlock(key=stage, tokens=300)
+    schema = PrefixBlock(key=f"{stage}/{query.schema.key}", tokens=query.schema.tokens)
+    return (template,) if stage == "judge" else (template, schema)
 
 
 @dataclass(slots=True)
@@ -173,8 +180,6 @@ class Run:
         for shape in shapes:
             call_id = str(next(self.serial))
             self.shapes[call_id] = (query, stage, shape, rank)
-            template = PrefixBlock(key=stage, tokens=300)
-            schema = PrefixBlock(key=f"{stage}/{query.schema.key}", tokens=query.schema.tokens)
             calls.append(
                 Call(
                     call_id=call_id,
@@ -184,7 +189,7 @@ class Run:
                     model=MODEL,
                     prompt_tokens=shape.prompt,
                     max_tokens=2000,
-                    prefix=(template,) if stage == "judge" else (template, schema),
+                    prefix=prefix_of(query, stage),
                     query_arrival=query.arrival,
                     deadline=query.progress.deadline,
                     budget_seconds=query.progress.budget(now, stage, costs),
@@ -198,17 +203,14 @@ class Run:
         for decision in decisions:
             match decision:
                 case Send():
-                    shape = self.shapes[decision.call_id][2]
-                    query, stage = self.shapes[decision.call_id][:2]
-                    template = PrefixBlock(key=stage, tokens=300)
-                    schema = PrefixBlock(key=f"{stage}/{query.schema.key}", tokens=query.schema.tokens)
+                    query, stage, shape, _ = self.shapes[decision.call_id]
                     self.engines[decision.instance_id].submit(
                         now,
                         EngineRequest(
                             request_id=decision.call_id,
                             prompt_tokens=shape.prompt,
                             output_tokens=shape.output,
-                            prefix=(template,) if stage == "judge" else (template, schema),
+                            prefix=prefix_of(query, stage),
                             priority=decision.priority or 0,
                         ),
                     )
@@ -224,8 +226,7 @@ def p50_p95(policy: Policy, fleet: str, rate: float, seed: int, queries: int) ->
     for gpu in FLEETS[fleet]:
         found = builtin_profile(gpu, MODEL, 2) or builtin_profile(gpu, MODEL, 4)
         assert found is not None, gpu
-        coefficients: dict[str, Any] = dict(found.coefficients())
-        profiles.append(Profile(**coefficients))
+        profiles.append(Profile(**found.coefficients()))
     now, arrivals = 0.0, []
     for _ in range(queries):
         now += random.expovariate(rate)
