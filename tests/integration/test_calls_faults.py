@@ -1,6 +1,7 @@
 """Engines that misbehave, at the level of the driver: what a call's owner gets, and what is tried again."""
 
 import asyncio
+import json
 import time
 from dataclasses import replace
 from typing import Any
@@ -119,8 +120,43 @@ async def breaks(engine: RawEngine, writer: asyncio.StreamWriter, body: Body) ->
     await answer(writer, b'{"error":"boom"}', status="500 Internal Server Error")
 
 
+async def strange_status(engine: RawEngine, writer: asyncio.StreamWriter, body: Body) -> None:
+    await answer(writer, completion(), status="999 Odd")
+
+
+async def strange_patience(engine: RawEngine, writer: asyncio.StreamWriter, body: Body) -> None:
+    writer.write(
+        b"HTTP/1.1 429 Busy\r\nretry-after: \xb2\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
+    )
+    await writer.drain()
+
+
+async def miscounts(engine: RawEngine, writer: asyncio.StreamWriter, body: Body) -> None:
+    counts = {"prompt_tokens": -7, "completion_tokens": -3}
+    if body.get("stream"):
+        writer.write(STREAM_HEAD)
+        await chunk(writer, event("hello", finish_reason="stop"))
+        await chunk(writer, b"data: " + json.dumps({"choices": [], "usage": counts}).encode() + b"\n\n")
+        await chunk(writer, DONE)
+        await chunk(writer, b"")
+    else:
+        await answer(writer, json.dumps(json.loads(completion()) | {"usage": counts}).encode())
+
+
 @pytest.mark.parametrize(
-    "broken", [dies_at_once, dies_in_the_middle, html, rubbish, redirect, aborted, overloaded, breaks]
+    "broken",
+    [
+        dies_at_once,
+        dies_in_the_middle,
+        html,
+        rubbish,
+        redirect,
+        aborted,
+        overloaded,
+        breaks,
+        strange_status,
+        strange_patience,
+    ],
 )
 async def test_a_call_of_ours_is_answered_by_another_instance(broken: Behaviour) -> None:
     placed: list[Placement] = []
@@ -139,6 +175,16 @@ async def test_a_call_of_ours_is_answered_by_another_instance(broken: Behaviour)
         assert reply.placement == placed[-1]
         assert len(bad.calls) == len(good.calls) == 1
         assert path.driver.outstanding == 0
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_an_engine_that_miscounts_is_estimated_instead(stream: bool) -> None:
+    async with raw_engine(miscounts) as engine, data_path(a_pool("a100", engine.url)) as path:
+        (exchange,) = path.driver.release([a_request(body=STREAMED, stream=True) if stream else a_request()])
+        reply = await exchange.reply()
+        assert b"hello" in b"".join([piece async for piece in reply.chunks])
+        assert path.driver.outstanding == 0
+        assert path.any_ready()
 
 
 async def test_a_silent_instance_is_left_for_another() -> None:

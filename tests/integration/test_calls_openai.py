@@ -151,6 +151,31 @@ async def test_only_the_priority_is_rewritten_where_the_engine_orders_by_it() ->
         assert b'"seed":7.0' in engine.bodies[0]
 
 
+async def test_where_the_queue_is_fcfs_a_callers_priority_reaches_no_engine() -> None:
+    body = b'{"model":"tiny","priority":-999999999,"messages":[{"role":"user","content":"hi"}]}'
+    async with (
+        raw_engine(well) as engine,
+        data_path(a_pool("a100", engine.url), policy="RoundRobin") as path,
+        serving(path.door) as url,
+    ):
+        assert (await post(url, body))[0] == 200
+        assert "priority" not in engine.calls[0]
+
+
+async def test_a_defect_is_an_openai_error_too() -> None:
+    def breaks_down(requests: Sequence[UpstreamRequest]) -> list[Exchange]:
+        raise RuntimeError("a defect")
+
+    async with (
+        raw_engine(well) as engine,
+        data_path(a_pool("a100", engine.url)) as path,
+        serving(path.door) as url,
+    ):
+        path.driver.release = breaks_down  # type: ignore[method-assign]
+        status, _, content = await post(url, BODY)
+        assert (status, error_of(content)["code"]) == (500, "internal_error")
+
+
 async def test_an_alias_names_the_stage_and_a_header_wins_over_it() -> None:
     body = BODY.replace(
         b'"tiny"', b'"tiny@drafting","metadata":{"hexflow-workflow":"mine","hexflow-stage":"middle"}'

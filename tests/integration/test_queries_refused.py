@@ -60,11 +60,13 @@ async def test_what_is_not_there_is_answered_with_what_there_is(tmp_path: Path) 
         query = await router.client.get("/v1/queries/unknown")
         path = await router.client.get("/v1/nothing")
         method = await router.client.put(PATH)
+        slash = await router.client.get("/v1/workflows/")
     assert (workflow.status_code, workflow.json()["error"]["code"]) == (404, "workflow_not_found")
     assert "Did you mean 'shop-questions'" in workflow.json()["error"]["message"]
     assert (query.status_code, query.json()["error"]["code"]) == (404, "query_not_found")
     assert (path.status_code, path.json()["error"]["code"]) == (404, "not_found")
     assert (method.status_code, method.json()["error"]["code"]) == (405, "method_not_allowed")
+    assert slash.status_code == 404, "a redirect would be made from the Host field"
 
 
 def break_missing(laptop: Laptop) -> None:
@@ -92,6 +94,7 @@ async def test_a_database_that_cannot_be_used_ends_the_query_with_a_reason(
     assert response.status_code == 503
     assert (answer["status"], answer["reason"]) == ("Failed", "DatabaseUnavailable")
     assert "'shop'" in answer["error"]["message"]
+    assert str(tmp_path) not in response.text
 
 
 @pytest.mark.parametrize("dsn", ["postgresql://me:hunter2@db/shop", "hunter2", ""])

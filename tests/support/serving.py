@@ -27,12 +27,12 @@ def free_socket() -> socket.socket:
 
 
 @contextlib.asynccontextmanager
-async def serving(app: Any) -> AsyncIterator[str]:
+async def serving(app: Any, *, protocol: type[BoundedProtocol] = BoundedProtocol) -> AsyncIterator[str]:
     """Serve an ASGI app as the router's main does; yield its address."""
     listener = free_socket()
     config = uvicorn.Config(
         app,
-        http=BoundedProtocol,
+        http=protocol,
         lifespan="off",
         log_level="warning",
         access_log=False,

@@ -83,6 +83,7 @@ def _questions_app(doors: Doors) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
+        redirect_slashes=False,  # the address would be made from the caller's Host field
     )
     install_error_handlers(app)
     _add_health(app, doors)
@@ -200,7 +201,7 @@ def _add_queries(app: FastAPI, doors: Doors) -> None:
         query_id: str, request: Request, last_event_id: Annotated[str | None, Header()] = None
     ) -> Response:
         found = await _find(doors, request, query_id)
-        after = int(last_event_id) if last_event_id and last_event_id.isdecimal() else 0
+        after = int(last_event_id[:12]) if last_event_id and last_event_id.isdecimal() else 0
         if isinstance(found, Finished):
             return _EventsResponse(_finished_events(found), headers=_headers(query_id))
         return _EventsResponse(encoded(found.events, after=min(after, 2**31)), headers=_headers(query_id))

@@ -10,14 +10,16 @@ from typing import Any
 
 import msgspec
 
-from hexflow_router.body import rewrite
+from hexflow_router.body import with_priority
 from hexflow_router.exchange import Headers, UpstreamRequest
-from hexflow_router.sse import StreamWatch, UsageFields
+from hexflow_router.sse import StreamWatch, read_usage
 from hexflow_router.upstream import Address, TimeOuts, Upstream, UpstreamFailed, UpstreamResponse, within
 from hexflow_scheduler import Usage
 
 LARGEST_ANSWER = 64 << 20
 """Bytes of an answer that is kept whole before it is passed on."""
+LONGEST_RETRY_AFTER = 3600.0
+"""Seconds beyond which an engine's ``Retry-After`` is not believed."""
 _NOT_FOR_ENGINES = frozenset(
     [
         "host",
@@ -92,8 +94,8 @@ class WholeAnswer:
     def retry_after(self) -> float | None:
         """Return the engine's ``Retry-After`` in seconds, where it is a number."""
         for name, value in self.headers:
-            if name == "retry-after" and value.strip().isdigit():
-                return float(value)
+            if name == "retry-after" and value.strip().isascii() and value.strip().isdecimal():
+                return min(float(value), LONGEST_RETRY_AFTER)
         return None
 
 
@@ -137,7 +139,7 @@ class _Choice(msgspec.Struct):
 
 class _Answer(msgspec.Struct):
     choices: list[_Choice] | None = None
-    usage: UsageFields | None = None
+    usage: Any = None
     data: msgspec.Raw = msgspec.Raw()
 
 
@@ -165,7 +167,7 @@ class Attempt:
                 self.upstream.send(
                     self.address.url + self.request.path,
                     headers=self._headers(),
-                    body=rewrite(self.request.body, priority=self.priority),
+                    body=with_priority(self.request.body, self.priority),
                 ),
                 reason="FirstByteTimeout",
                 doing="it was to begin its answer",
@@ -203,6 +205,8 @@ class Attempt:
         headers = [(name, value) for name, value in response.headers if name not in _NOT_FOR_CLIENTS]
         if 300 <= status < 400:
             raise AttemptFailed("Redirected", f"The engine answered {status}; redirects are not followed.")
+        if not 200 <= status < 600:
+            raise AttemptFailed("Rubbish", f"The engine answered with the status {status}.")
         if status >= 400:
             raise _refusal(
                 WholeAnswer(status=status, headers=headers, body=await self._all(response), usage=None)
@@ -267,7 +271,7 @@ class Attempt:
                 raise AttemptFailed(
                     "AbortedByEngine", "The engine stopped before it had finished the answer."
                 )
-        return answer.usage.usage() if answer.usage else None
+        return read_usage(answer.usage)
 
 
 def _refusal(answer: WholeAnswer) -> AttemptFailed:

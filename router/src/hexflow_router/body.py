@@ -79,13 +79,20 @@ def read_object(body: bytes, decoder: msgspec.json.Decoder[T], *, such_as: str) 
         raise ApiError(message, status=400, code="invalid_json") from None
 
 
-def rewrite(body: bytes, *, model: str | None = None, priority: int | None = None) -> bytes:
-    """Return the body with ``model`` and ``priority`` set where given; other values keep their bytes."""
-    if model is None and priority is None:
+def with_model(body: bytes, model: str) -> bytes:
+    """Return the body with another ``model``; every other value keeps its bytes."""
+    fields = _FIELDS.decode(body)
+    fields["model"] = msgspec.Raw(msgspec.json.encode(model))
+    return msgspec.json.encode(fields)
+
+
+def with_priority(body: bytes, priority: int | None) -> bytes:
+    """Return the body with this ``priority``, or with none whatever its sender wrote; all else keeps its bytes."""
+    if priority is None and b"priority" not in body and b"\\u" not in body:
         return body
     fields = _FIELDS.decode(body)
-    if model is not None:
-        fields["model"] = msgspec.Raw(msgspec.json.encode(model))
     if priority is not None:
         fields["priority"] = msgspec.Raw(str(priority).encode())
+    elif fields.pop("priority", None) is None:
+        return body
     return msgspec.json.encode(fields)

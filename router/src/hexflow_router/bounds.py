@@ -1,12 +1,13 @@
-"""Bounds on what a client may send: the size of its header and of its body.
+"""Bounds on what a client may send, and on the time it may take: header, trailer, body, answer.
 
-httptools takes a header of any size, so the server's protocol counts the bytes itself and refuses before they
-are kept; the body is bounded where it is read.
+httptools takes a header or a trailer of any size and waits for ever, so the server's protocol counts bytes and
+seconds itself and refuses; the body is bounded where it is read.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Iterable
+from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -21,8 +22,12 @@ LARGEST_REFUSED_BODY = 64 << 20
 """Bytes of a body that is too large that are still received, so that its sender gets to read why."""
 REFUSED_SECONDS = 10.0
 """Real seconds that its sender has for that."""
-
-
+REQUEST_SECONDS = 60.0
+"""Real seconds in which a request must be whole, header and body."""
+STALLED_SECONDS = 60.0
+"""Real seconds that an answer may wait for a client that does not read it."""
+LONGEST_PIPELINE = 16
+"""Requests that may wait on one connection for the answer before theirs."""
 LINGER_SECONDS = 1.0
 """Real seconds that a refused client may be silent while what it still sends is thrown away."""
 
@@ -54,42 +59,93 @@ def body_too_large(limit: int) -> ApiError:
     )
 
 
-class BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's HTTP protocol with a bound on the header (``uvicorn.Config(http=BoundedProtocol)``)."""
+def too_slow(seconds: float) -> ApiError:
+    """Return the refusal of a request that is not whole in time."""
+    return ApiError(
+        f"The request was not whole within {seconds:g} s; send it again, faster.",
+        status=408,
+        code="request_timeout",
+    )
 
-    _header_bytes = 0
+
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP protocol with bounds on what a client may send unasked, and on the time it takes.
+
+    A request has a bounded header and no trailer, and is whole in bounded time; who is answered reads on.
+    (``uvicorn.Config(http=BoundedProtocol)``)
+    """
+
+    request_seconds = REQUEST_SECONDS
+    stalled_seconds = STALLED_SECONDS
+    _idle_bytes = 0
+    """Bytes that came since the parser last made something of them: the header, a trailer, framing."""
     _in_header = True
     _refused = False
+    _late: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Give the first request its time."""
+        super().connection_made(transport)
+        self._await_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clocks."""
+        self._stop_waiting()
+        self._note_reading()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count while a header is being received; refuse past the bound."""
+        """Count what comes to nothing; refuse past the bound."""
         if self._refused:
             return
-        if self._in_header:
-            self._header_bytes += len(data)
+        self._await_request()
+        self._idle_bytes += len(data)
         super().data_received(data)
-        # What came with the end of a header belongs to the body: the flag is reset by then.
-        if self._in_header and self._header_bytes > LARGEST_HEADER:
-            self._refuse()
+        if self._idle_bytes > LARGEST_HEADER:
+            self._refuse(header_too_large())
+
+    def pause_writing(self) -> None:
+        """Give a client that does not read its answer some time."""
+        super().pause_writing()
+        self._stalled = self._stalled or self.loop.call_later(self.stalled_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Note that it reads again."""
+        self._note_reading()
+        super().resume_writing()
 
     def on_message_begin(self) -> None:
-        """Begin to count."""
+        """Begin to count and to wait."""
         super().on_message_begin()
         self._in_header = True
+        self._await_request()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a field of the header; one of a trailer would come after whoever checks headers has looked."""
+        if self._in_header:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Stop counting; refuse a header that came whole and is too large."""
-        self._in_header = False
-        self._header_bytes = 0
+        """Refuse a header that came whole and is too large, and a queue of requests without end."""
+        self._idle_bytes = 0
         if self._refused:
             return
         if len(self.url) + header_size(self.headers) > LARGEST_HEADER:
-            self._refuse()
+            self._refuse(header_too_large())
+        elif len(self.pipeline) >= LONGEST_PIPELINE:
+            self._turn_away()  # it has answers to read before it could read a refusal
         else:
+            self._in_header = False
             super().on_headers_complete()
+
+    def on_chunk_header(self) -> None:
+        """Note that the body goes on."""
+        self._idle_bytes = 0
 
     def on_body(self, body: bytes) -> None:
         """Drop the body of a request that was refused."""
+        self._idle_bytes = 0
         if not self._refused:
             super().on_body(body)
 
@@ -98,21 +154,60 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self._refused:
             super().on_message_complete()
         self._in_header = True
-        self._header_bytes = 0
+        self._idle_bytes = 0
+        self._stop_waiting()
 
-    def _refuse(self) -> None:
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, in the form of every other error."""
+        self._refuse(ApiError(msg, status=400, code="invalid_http"))
+
+    def _await_request(self) -> None:
+        self._late = self._late or self.loop.call_later(self.request_seconds, self._out_of_time)
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _note_reading(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    def _out_of_time(self) -> None:
+        self._late = None
+        if self.pipeline or (self._in_header and self._answers()):
+            self._await_request()  # an answer is on its way: what comes after it has time
+        elif self._in_header and not self._idle_bytes:
+            self.transport.close()
+        else:
+            self._refuse(too_slow(self.request_seconds))
+
+    def _refuse(self, problem: ApiError) -> None:
         if self._refused or self.transport.is_closing():
             return
+        if not self._answers():
+            body = error_body(problem)
+            status = HTTPStatus(problem.status)
+            head = f"HTTP/1.1 {status} {status.phrase}\r\ncontent-type: application/json\r\n"
+            head += f"connection: close\r\ncontent-length: {len(body)}\r\n\r\n"
+            self.transport.write(head.encode() + body)
+        self._turn_away()
+
+    def _turn_away(self) -> None:
         self._refused = True
-        body = error_body(header_too_large())
-        self.transport.write(
-            b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\n"
-            b"connection: close\r\ncontent-length: " + str(len(body)).encode() + b"\r\n\r\n" + body
-        )
+        self._stop_waiting()
         # Closed at once, with bytes unread, the connection would be reset and the client never see the answer.
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    def _answers(self) -> bool:
+        """Return whether an answer is on its way, into which a refusal must not be written."""
+        cycle = self.cycle
+        if cycle is None or self.pipeline:
+            return cycle is not None
+        return not cycle.response_complete if self._in_header else bool(cycle.response_started)
 
 
 async def read_body(scope: Scope, receive: Receive, *, limit: int = LARGEST_BODY) -> bytes:

@@ -40,7 +40,7 @@ class Insight:
 
 def create_admin_app(insight: Insight) -> FastAPI:
     """Make the application of the admin port."""
-    app = FastAPI(title="HexFlow router, admin port", docs_url=None, redoc_url=None)
+    app = FastAPI(title="HexFlow router, admin port", docs_url=None, redoc_url=None, redirect_slashes=False)
     install_error_handlers(app)
 
     @app.get("/metrics", summary="Metrics for Prometheus")

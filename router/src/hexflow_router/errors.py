@@ -108,6 +108,13 @@ def error_headers(error: ApiError) -> dict[str, str]:
     return headers
 
 
+def internal_error() -> ApiError:
+    """Return what a client is told of a defect."""
+    return ApiError(
+        "The router failed; this is a defect and its log has the details.", status=500, code="internal_error"
+    )
+
+
 def error_response(error: ApiError, *, headers: Mapping[str, str] | None = None) -> Response:
     """Return the answer for an error, with further ``headers`` where given."""
     return Response(
@@ -168,13 +175,7 @@ def install_error_handlers(app: FastAPI) -> None:
         return error_response(_of_validation(problem))
 
     async def on_bug(_: Request, problem: Exception) -> Response:
-        return error_response(
-            ApiError(
-                "The router failed; this is a defect and its log has the details.",
-                status=500,
-                code="internal_error",
-            )
-        )
+        return error_response(internal_error())
 
     app.add_exception_handler(ApiError, on_api_error)
     app.add_exception_handler(HTTPException, on_http)

@@ -7,6 +7,7 @@ as the engine sent it, an engine's refusal with its status; a client that leaves
 import asyncio
 import contextlib
 import itertools
+import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -15,16 +16,18 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from hexflow_router.auth import Limits, Tenant
-from hexflow_router.body import read_head, rewrite
+from hexflow_router.body import read_head, with_model
 from hexflow_router.bounds import LARGEST_BODY, ClientGone, read_body
 from hexflow_router.catalogue import Catalogue
 from hexflow_router.description import Offer, describe
 from hexflow_router.driver import Driver
-from hexflow_router.errors import ApiError, error_body, error_headers
+from hexflow_router.errors import ApiError, error_body, error_headers, internal_error
 from hexflow_router.exchange import Exchange, Headers, UpstreamRequest
 from hexflow_router.hints import read_hints, split_alias
 from hexflow_router.known import KnownQueries
 from hexflow_scheduler import Instance
+
+_log = logging.getLogger("hexflow.router.openai")
 
 CALLS = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/embeddings"})
 MODELS = "/v1/models"
@@ -78,6 +81,11 @@ class OpenAIDoor:
             await visit.refuse(problem)
         except ClientGone:
             visit.status = 499
+        except Exception:
+            if visit.begun:
+                raise  # the server breaks off what was begun, and logs why
+            _log.exception("A call failed by a defect.")
+            await visit.refuse(internal_error())
         self._driver.metrics.count("hexflow_requests_total", "openai", str(visit.status))
 
     async def _models(self, visit: "_Visit", path: str, headers: dict[str, str]) -> None:
@@ -145,7 +153,7 @@ class OpenAIDoor:
             call=call,
             path=scope["path"],
             headers=_ascii(headers),
-            body=rewrite(body, model=model if model != head.model else None),
+            body=body if model == head.model else with_model(body, model),
             stream=head.wants_stream(),
         )
         with self._counted(tenant, arrival=arrival, now=now):
@@ -199,17 +207,17 @@ async def _until_gone(receive: Receive) -> None:
 class _Visit:
     """One request's answer: begun at most once, with the caller's ``x-request-id`` echoed."""
 
-    __slots__ = ("_begun", "_request_id", "send", "status")
+    __slots__ = ("_request_id", "begun", "send", "status")
 
     def __init__(self, send: Send, *, request_id: str | None) -> None:
         self.send = send
         self.status = 500
-        self._begun = False
+        self.begun = False
         self._request_id = request_id
 
     async def begin(self, status: int, headers: Headers) -> None:
         """Send the head."""
-        self._begun = True
+        self.begun = True
         self.status = status
         fields = [
             (name.encode("latin-1"), value.encode("latin-1"))
@@ -229,7 +237,7 @@ class _Visit:
 
     async def refuse(self, problem: ApiError) -> None:
         """Send an error, unless an answer was begun already."""
-        if self._begun:
+        if self.begun:
             return
         body = error_body(problem)
         headers = [*error_headers(problem).items(), ("content-length", str(len(body)))]

@@ -17,25 +17,31 @@ _SEPARATOR = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LARGEST_EVENT = 8 << 20
 
 
-class _Details(msgspec.Struct):
-    cached_tokens: int | None = None
+_MOST_TOKENS = 1 << 31
 
 
-class UsageFields(msgspec.Struct):
-    """Hold OpenAI's ``usage``."""
+def read_usage(said: Any) -> Usage | None:
+    """Return OpenAI's ``usage`` as the kernel's record; None where it is missing or makes no sense.
 
-    prompt_tokens: int = 0
-    completion_tokens: int | None = None
-    prompt_tokens_details: _Details | None = None
+    An answer is none the worse for it: its tokens are then estimated.
+    """
+    if not isinstance(said, dict):
+        return None
+    prompt, output = _tokens(said.get("prompt_tokens")), _tokens(said.get("completion_tokens") or 0)
+    if prompt is None or output is None:
+        return None
+    details = said.get("prompt_tokens_details")
+    cached = _tokens(details.get("cached_tokens")) if isinstance(details, dict) else None
+    return Usage(
+        prompt_tokens=prompt,
+        output_tokens=output,
+        cached_tokens=None if cached is None else min(cached, prompt),
+    )
 
-    def usage(self) -> Usage:
-        """Return it as the kernel's record."""
-        details = self.prompt_tokens_details
-        return Usage(
-            prompt_tokens=self.prompt_tokens,
-            output_tokens=self.completion_tokens or 0,
-            cached_tokens=details.cached_tokens if details else None,
-        )
+
+def _tokens(value: Any) -> int | None:
+    sound = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS
+    return value if sound else None
 
 
 class _Delta(msgspec.Struct):
@@ -51,7 +57,7 @@ class _Choice(msgspec.Struct):
 
 class _Event(msgspec.Struct):
     choices: list[_Choice] | None = None
-    usage: UsageFields | None = None
+    usage: Any = None
     error: Any = None
 
 
@@ -152,7 +158,7 @@ class StreamWatch:
             code = fields.get("code")
             self.engine_status = code if isinstance(code, int) else None
         if event.usage is not None:
-            self.usage = event.usage.usage()
+            self.usage = read_usage(event.usage)
         for choice in event.choices or ():
             self._seen.add(choice.index)
             text = choice.text if choice.delta is None else choice.delta.content

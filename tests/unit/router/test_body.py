@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hexflow_router.body import read_head, rewrite
+from hexflow_router.body import read_head, with_model, with_priority
 from hexflow_router.errors import ApiError
 
 JSON = st.recursive(
@@ -16,12 +16,12 @@ JSON = st.recursive(
 
 def test_a_body_that_needs_no_change_keeps_every_byte() -> None:
     body = b' {"model" : "a" , "x":1.10, "x":2}\n'
-    assert rewrite(body) is body
+    assert with_priority(body, None) is body
 
 
 def test_only_the_field_that_changes_changes() -> None:
     body = b'{"messages": [ {"content":"\\u00e9"} ],"temperature": 1.0e+0,"priority":5,"model":"a@b"}'
-    changed = rewrite(body, model="a", priority=-3)
+    changed = with_priority(with_model(body, "a"), -3)
     assert b'[ {"content":"\\u00e9"} ]' in changed
     assert b"1.0e+0" in changed
     assert json.loads(changed) == {**json.loads(body), "model": "a", "priority": -3}
@@ -30,7 +30,14 @@ def test_only_the_field_that_changes_changes() -> None:
 @given(st.dictionaries(st.text(), JSON, max_size=5))
 def test_every_other_field_means_the_same_after_a_change(fields: dict[str, object]) -> None:
     body = json.dumps(fields).encode()
-    assert json.loads(rewrite(body, priority=7)) == {**fields, "priority": 7}
+    assert json.loads(with_priority(body, 7)) == {**fields, "priority": 7}
+
+
+@pytest.mark.parametrize("name", ["priority", "prio\\u0072ity"])
+def test_what_a_caller_says_of_its_priority_reaches_no_engine(name: str) -> None:
+    body = f'{{"{name}": -99, "temperature": 1.0e+0}}'.encode()
+    assert with_priority(body, None) == b'{"temperature":1.0e+0}'
+    assert json.loads(with_priority(body, 5)) == {"priority": 5, "temperature": 1.0}
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,20 @@ from hexflow_router.intake import pick, read_question, unknown
         (b'{"question": "q", "deadlineSeconds": 0}', 400, "invalid_request", "greater than 0, not 0"),
         (b'{"question": "q", "deadlineSeconds": 1e308}', 400, "invalid_request", "86400, not 1e+308"),
         (b'{"question": "q", "deadlineSeconds": 1e400}', 400, "invalid_json", "not valid JSON"),
+        (
+            b'{"question": "q", "deadlineSeconds": 1' + b"0" * 400 + b"}",
+            400,
+            "invalid_request",
+            "valid number",
+        ),
+        (b'{"question": "q", "deadlineSeconds": ' + b"9" * 5000 + b"}", 400, "invalid_json", "out of range"),
+        (b'{"question": "q", "\\ud800": 1}', 400, "invalid_json", "not valid JSON"),
+        (
+            b'{"question": "q", "database": "' + b"d" * 254 + b'"}',
+            400,
+            "invalid_request",
+            "must have at most 253",
+        ),
         (b'{"question": "q", "deadlineSeconds": "60"}', 400, "invalid_request", "valid number"),
         (b'{"question": "' + b"q" * 101 + b'"}', 413, "question_too_long", "101 characters"),
     ],
@@ -30,6 +44,14 @@ def test_a_wrong_question_gets_one_readable_message(body: bytes, status: int, co
         read_question(body, max_chars=100)
     assert (error.value.status, error.value.code) == (status, code)
     assert says in error.value.message
+
+
+def test_of_many_strange_fields_a_few_are_named() -> None:
+    body = b'{"question": "q", ' + b", ".join(b'"x%d": 1' % number for number in range(100_000)) + b"}"
+    with pytest.raises(ApiError) as error:
+        read_question(body, max_chars=100)
+    assert error.value.message.count("there is no such field") == 5
+    assert error.value.param == "x0"
 
 
 def test_a_question_in_any_script_is_read() -> None:

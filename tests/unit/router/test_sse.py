@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hexflow_router.errors import ApiError
-from hexflow_router.sse import StreamWatch, error_event
+from hexflow_router.sse import StreamWatch, error_event, read_usage
+from hexflow_scheduler import Usage
 
 DONE = b"data: [DONE]\n\n"
 
@@ -32,6 +33,33 @@ def test_a_sound_stream_passes_byte_for_byte_however_it_is_cut(sizes: list[int])
     assert watch.failure is None
     assert watch.usage is not None
     assert (watch.usage.prompt_tokens, watch.usage.output_tokens, watch.usage.cached_tokens) == (9, 4, 2)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        None,
+        "many",
+        [],
+        {},
+        {"prompt_tokens": None},
+        {"prompt_tokens": -5, "completion_tokens": 3},
+        {"prompt_tokens": 5, "completion_tokens": -3},
+        {"prompt_tokens": 5.5, "completion_tokens": 3},
+        {"prompt_tokens": True},
+        {"prompt_tokens": 10**17, "completion_tokens": 3},
+    ],
+)
+def test_a_usage_that_makes_no_sense_counts_as_none(said: object) -> None:
+    assert read_usage(said) is None
+
+
+def test_a_usage_holds_what_sense_it_makes() -> None:
+    details = {"cached_tokens": 99}
+    said = {"prompt_tokens": 9, "completion_tokens": None, "prompt_tokens_details": details}
+    assert read_usage(said) == Usage(prompt_tokens=9, output_tokens=0, cached_tokens=9)
+    details["cached_tokens"] = -1
+    assert read_usage(said) == Usage(prompt_tokens=9, output_tokens=0)
 
 
 def test_lines_may_end_as_on_windows() -> None:

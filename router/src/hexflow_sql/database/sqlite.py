@@ -310,9 +310,9 @@ class SqliteDatabase:
     def _unavailable(self, text: str) -> DatabaseUnavailable:
         for part, (reason, remedy) in _REMEDIES.items():
             if part in text:
-                return DatabaseUnavailable(reason, f"Database {self.name!r}: {self._path} {remedy}")
+                return DatabaseUnavailable(reason, f"Database {self.name!r}: {self._path.name} {remedy}")
         return DatabaseUnavailable(
-            "Unreadable", f"Database {self.name!r}: {self._path} cannot be read: {text}."
+            "Unreadable", f"Database {self.name!r}: {self._path.name} cannot be read: {text}."
         )
 
     def _fresh(self, then: _Stamp, at: float, now: _Stamp) -> bool:
@@ -325,14 +325,16 @@ class SqliteDatabase:
         except FileNotFoundError:
             raise DatabaseUnavailable(
                 "NotFound",
-                f"Database {self.name!r}: there is no file {self._path}; correct the DSN or make the file.",
+                f"Database {self.name!r}: there is no file {self._path.name}; correct the DSN or make the file.",
             ) from None
         except OSError as error:
             raise self._unavailable(str(error.strerror)) from None
         if not stat.S_ISREG(status.st_mode):
-            raise DatabaseUnavailable("NotADatabase", f"Database {self.name!r}: {self._path} is not a file.")
+            raise DatabaseUnavailable(
+                "NotADatabase", f"Database {self.name!r}: {self._path.name} is not a file."
+            )
         if status.st_size == 0:
-            raise DatabaseUnavailable("NotADatabase", f"Database {self.name!r}: {self._path} is empty.")
+            raise DatabaseUnavailable("NotADatabase", f"Database {self.name!r}: {self._path.name} is empty.")
         log = self._path.with_name(self._path.name + "-wal")
         written = log.stat().st_mtime_ns if log.exists() else 0
         return _Stamp(modified=max(status.st_mtime_ns, written), size=status.st_size, inode=status.st_ino)
