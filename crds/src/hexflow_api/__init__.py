@@ -13,7 +13,7 @@ from hexflow_api.manifest import ConfigMap, Secret
 from hexflow_api.meta import API_VERSION, ConfigMapKeyRef, LabelSelector, ObjectMeta, SecretKeyRef
 from hexflow_api.policy import DEFAULT_POLICY, POLICIES
 from hexflow_api.problem import Problem, ResourceError
-from hexflow_api.profile import Profile, builtin_profile, builtin_profiles, estimated_profile
+from hexflow_api.profile import InlineProfile, Profile, builtin_profile, builtin_profiles, estimated_profile
 from hexflow_api.resources import Resources
 from hexflow_api.rule import RULES, Rule
 from hexflow_api.secret import (
@@ -49,6 +49,7 @@ __all__ = [
     "Endpoint",
     "GPUPool",
     "GPUPoolSpec",
+    "InlineProfile",
     "LabelSelector",
     "ObjectMeta",
     "Parameter",

@@ -55,17 +55,6 @@ class InlineProfile(ResourceModel):
     slots: Annotated[int, Strict(), Field(ge=1, le=65_536)] = DEFAULT_SLOTS
     """Calls that run at once."""
 
-
-class Profile(InlineProfile):
-    """A speed with a name and a source."""
-
-    name: str = "inline"
-    """Name that status, metrics and reports show."""
-    source: str = ""
-    """Where the figures are from."""
-    estimated: bool = False
-    """Whether the figures are reckoned rather than measured or simulated for this GPU and model."""
-
     def coefficients(self) -> dict[str, Any]:
         """Return the seven numbers by the kernel's names: ``hexflow_scheduler.Profile(**p.coefficients())``."""
         return {
@@ -77,6 +66,17 @@ class Profile(InlineProfile):
             "kv_tokens": self.kv_tokens,
             "slots": self.slots,
         }
+
+
+class Profile(InlineProfile):
+    """A speed with a name and a source."""
+
+    name: str = "inline"
+    """Name that status, metrics and reports show."""
+    source: str = ""
+    """Where the figures are from."""
+    estimated: bool = False
+    """Whether the figures are reckoned rather than measured or simulated for this GPU and model."""
 
 
 class BuiltinProfile(Profile):

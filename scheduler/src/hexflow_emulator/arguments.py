@@ -6,7 +6,6 @@ no meaning without a GPU is accepted with a warning. Each own option may come fr
 """
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -15,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from hexflow_api import builtin_profile, builtin_profiles, estimated_profile
+from pydantic import ValidationError
+
+from hexflow_api import InlineProfile, builtin_profile, builtin_profiles, estimated_profile
 from hexflow_emulator.errors import EmulatorError
 from hexflow_emulator.faults import Fault
 from hexflow_emulator.lengths import FORMS, Lengths
@@ -253,24 +254,13 @@ def _builtin(gpu: str, model: str, tensor_parallel: int) -> dict[str, Any]:
 def _given_profile(text: str) -> dict[str, Any]:
     if builtin := builtin_profiles().get(text):
         return builtin.coefficients()
-    source = text if text.lstrip().startswith("{") else None
     try:
-        raw = json.loads(source if source is not None else Path(text).read_text())
+        inline = text if text.lstrip().startswith("{") else Path(text).read_text()
+        return InlineProfile.model_validate_json(inline).coefficients()
     except OSError as error:
         raise EmulatorError(f"cannot read the profile {text}: {error.strerror}") from error
-    except ValueError as error:
-        raise EmulatorError(f"--profile {text[:80]} is not JSON: {error}") from error
-    names = {"t0": float, "t1": float, "t2": float, "c1": float, "c2": float, "kvTokens": int, "slots": int}
-    values = dict(raw) if isinstance(raw, dict) else {}
-    values.setdefault("slots", 128)
-    values = {
-        name: values.get(name, values.get("kv_tokens") if name == "kvTokens" else None) for name in names
-    }
-    wrong = [
-        name
-        for name, value in values.items()
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf")
-    ]
-    if wrong:
-        raise EmulatorError(f"--profile needs a number of at least 0 for {', '.join(wrong)}")
-    return {("kv_tokens" if name == "kvTokens" else name): kind(values[name]) for name, kind in names.items()}
+    except ValidationError as error:
+        faults = [
+            f"{'.'.join(map(str, fault['loc'])) or text[:80]}: {fault['msg']}" for fault in error.errors()
+        ]
+        raise EmulatorError(f"--profile cannot be used: {'; '.join(faults)}") from error

@@ -26,6 +26,15 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
+RUBBISH = {
+    "html": (b"<html><body>It works!</body></html>", b"text/html"),
+    "json": (b'{"id": "chatcmpl-1", "choices": [{"index": 0, "mess', b"application/json"),
+    "empty": (b"", b"application/json"),
+    "sse": (b'data: {"id": "chatcmpl\n\ndata: nonsense\n\n', b"text/event-stream; charset=utf-8"),
+}
+"""Bodies and their types that no client can read, by the fault's ``kind``."""
+
+
 class ConnectionCutError(ConnectionError):
     """The emulated connection breaks here, as a fault asked for."""
 
@@ -97,56 +106,27 @@ class CompletionsEndpoint:
     async def _serve(self, scope: Scope, body: bytes, send: Send, *, arrived: float) -> None:
         instance = self._instance
         instance.arrived()
-        if instance.draining:
-            error = {
-                "message": "cannot schedule new requests after shutdown",
-                "type": "InternalServerError",
-                "param": None,
-                "code": 500,
-            }
-            await _answer(send, 500, encode({"error": error}))
-            return
-        fault = instance.faults.strike()
-        if fault is not None and await self._refused(fault, send):
-            return
         try:
-            request = self._read(scope, body, fault, arrived=arrived)
+            if instance.draining:
+                message = "cannot schedule new requests after shutdown"
+                raise refusal(message, status=500, kind="InternalServerError")
+            fault = instance.faults.strike()
+            if fault is not None and fault.name == "rubbish":
+                await _answer(send, 200, *RUBBISH[fault.kind])
+                return
+            if fault is not None and fault.name in ("error", "error-rate"):
+                raise refusal("an emulated fault", status=fault.status, kind="InternalServerError")
+            await self._speak(self._read(scope, body, fault, arrived=arrived), send)
         except RequestError as error:
             await _answer(send, error.status, encode(error.body))
-            return
+
+    async def _speak(self, request: CompletionRequest, send: Send) -> None:
         try:
             self._submit(request)
-            if request.asked.stream:
-                await self._stream(request, send)
-            else:
-                await self._whole(request, send)
-        except RequestError as error:
-            await _answer(send, error.status, encode(error.body))
+            await (self._stream if request.asked.stream else self._whole)(request, send)
         finally:
             for sample in request.samples:
-                instance.runner.cancel(sample.generation)
-
-    async def _refused(self, fault: Fault, send: Send) -> bool:
-        """Answer a call whose fault strikes before the engine sees it."""
-        if fault.name in ("error", "error-rate"):
-            error = {
-                "message": "an emulated fault",
-                "type": "InternalServerError",
-                "param": None,
-                "code": fault.status,
-            }
-            await _answer(send, fault.status, encode({"error": error}))
-            return True
-        if fault.name == "rubbish":
-            kind, content = {
-                "html": (b"text/html", b"<html><body>It works!</body></html>"),
-                "json": (b"application/json", b'{"id": "chatcmpl-1", "choices": [{"index": 0, "mess'),
-                "empty": (b"application/json", b""),
-                "sse": (b"text/event-stream; charset=utf-8", b'data: {"id": "chatcmpl\n\ndata: nonsense\n\n'),
-            }[fault.kind]
-            await _answer(send, 200, content, kind)
-            return True
-        return False
+                self._instance.runner.cancel(sample.generation)
 
     def _read(self, scope: Scope, body: bytes, fault: Fault | None, *, arrived: float) -> CompletionRequest:
         if _header(scope, b"content-type").partition(";")[0].strip() != "application/json":

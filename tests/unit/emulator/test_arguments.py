@@ -117,10 +117,10 @@ def test_amounts_are_read_as_vllm_reads_them(text: str, number: int) -> None:
         (["serve", MODEL, "--gpu", "Abacus"], "nothing is known of the speed of .* on 1 x Abacus"),
         (["serve", MODEL, "--gpu", "L40S", "-tp", "1"], "does not fit there"),
         (["serve", "m", "--profile", "missing.json"], "cannot read the profile missing.json"),
-        (["serve", "m", "--profile", "{"], "is not JSON"),
+        (["serve", "m", "--profile", "{"], "Invalid JSON"),
         (
             ["serve", "m", "--profile", '{"t0": -1, "t1": true}'],
-            "at least 0 for t0, t1, t2, c1, c2, kvTokens",
+            "t0: Input should be greater than 0; t2: Field required; c1: Field required",
         ),
     ],
 )
