@@ -1,8 +1,8 @@
 """Contract: a plain OpenAI client talks to the engine through the router, and cannot tell."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -12,28 +12,38 @@ from openai import AsyncOpenAI, NotFoundError
 from hexflow_router.assembly import running_router
 from hexflow_router.settings import Settings
 from support.engines import CONTEXT, EngineServer
-from support.openai_calls import LONG, RUNNING, a_chat, streamed, text_of, until_metric
+from support.openai_calls import LONG, RUNNING, a_chat, lines, streamed, text_of, until_metric
 from support.resources import pool_data
 from support.router import write_yaml
 from support.serving import serving
 
 
-@pytest.fixture
-async def router(engine: EngineServer, tmp_path: Path) -> AsyncIterator[str]:
+@asynccontextmanager
+async def a_router(engine: EngineServer, folder: Path, **settings: float) -> AsyncIterator[str]:
     """Run a router whose one pool is the engine, named by its address; yield the router's own."""
     pool = pool_data(
         "outside", gpuType="CPU", model={"name": "tiny"}, tensorParallelSize=None, maxModelLen=CONTEXT,
         maxNumSeqs=2, priorityScheduling=True, endpoints=[{"url": engine.url}],
         profile={"inline": {"t0": 0.002, "t1": 0.0003, "t2": 1e-8, "c1": 1e-5, "c2": 0, "kvTokens": 131072}},
     )  # fmt: skip
-    write_yaml(tmp_path / "pools.yaml", pool)
-    settings = Settings(config=(tmp_path,), port=0, admin_port=0)
+    write_yaml(folder / "pools.yaml", pool)
     async with AsyncExitStack() as stack:
-        running = await stack.enter_async_context(running_router(settings))
+        running = await stack.enter_async_context(
+            running_router(
+                Settings.model_validate({"config": (folder,), "port": 0, "admin_port": 0, **settings})
+            )
+        )
         url = await stack.enter_async_context(serving(running.app))
         async with httpx.AsyncClient(base_url=url) as client, asyncio.timeout(60):
             while (await client.get("/readyz")).status_code != 200:
                 await asyncio.sleep(0.05)
+        yield url
+
+
+@pytest.fixture
+async def router(engine: EngineServer, tmp_path: Path) -> AsyncIterator[str]:
+    """Run a router before the engine that all tests share."""
+    async with a_router(engine, tmp_path) as url:
         yield url
 
 
@@ -106,3 +116,24 @@ async def test_leaving_the_router_frees_the_engine(router: str, client: httpx.As
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
             await until_metric(client, RUNNING, 0, seconds=5)
+
+
+async def test_a_call_ends_with_an_error_when_its_engine_is_told_to_stop(
+    start: Callable[[Sequence[str]], AbstractContextManager[EngineServer]], tmp_path: Path
+) -> None:
+    """Also where the engine leaves its streams open and says no more, as vLLM may."""
+    with start(["--max-num-seqs", "2"]) as server:
+        async with (
+            a_router(server, tmp_path, idle_seconds=5) as url,
+            httpx.AsyncClient(base_url=url, timeout=60) as through,
+            through.stream(
+                "POST", "/v1/chat/completions", json=a_chat(max_tokens=LONG, stream=True)
+            ) as response,
+        ):
+            data = lines(response)
+            for _ in range(3):
+                await anext(data)
+            server.terminate()
+            rest = [line async for line in data]
+        assert "[DONE]" not in rest
+        assert '"error"' in rest[-1]
