@@ -1,14 +1,13 @@
 """GPUPool: the same model on the same kind of GPU, a number of times."""
 
-from typing import Annotated, Any, Literal, LiteralString, Self
+from typing import Annotated, Literal, LiteralString
 from urllib.parse import urlsplit
 
-from pydantic import Field, Strict, StringConstraints, field_validator, model_validator
+from pydantic import Field, Strict, StringConstraints, field_validator
 from pydantic_core import PydanticCustomError
 
 from hexflow_api.meta import (
     ABSOLUTE_PATH,
-    API_VERSION,
     WEIGHTS_URL,
     ConfigMapKeyRef,
     Flag,
@@ -16,17 +15,16 @@ from hexflow_api.meta import (
     LabelValue,
     ModelName,
     Native,
-    ObjectMeta,
     ObjectName,
     Placement,
     Quantity,
+    Resource,
     ResourceModel,
     SecretKeyRef,
     Text,
     Words,
 )
 from hexflow_api.profile import InlineProfile
-from hexflow_api.rule import refuse_violations
 
 
 class PoolModel(ResourceModel):
@@ -188,25 +186,11 @@ class GPUPoolSpec(ResourceModel):
         return 1 if self.replicas is None else self.replicas
 
 
-class GPUPool(ResourceModel):
+class GPUPool(Resource):
     """The same model on the same kind of GPU, a number of times."""
 
-    api_version: Literal["hexflow.dev/v1alpha1"] = API_VERSION
     kind: Literal["GPUPool"] = "GPUPool"
-    metadata: ObjectMeta
     spec: GPUPoolSpec
-    status: dict[str, Any] | None = Field(default=None, repr=False, exclude=True)
-    """Written by the operator; ignored here."""
-
-    @model_validator(mode="after")
-    def _obey_rules(self) -> Self:
-        refuse_violations(self)
-        return self
-
-    @property
-    def name(self) -> str:
-        """The pool's name, unique in its namespace."""
-        return self.metadata.name
 
 
 def _fault_of_url(url: str) -> LiteralString:

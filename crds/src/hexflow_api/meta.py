@@ -3,10 +3,12 @@
 Knows no resource in particular.
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, Strict, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
+
+from hexflow_api.rule import refuse_violations
 
 API_GROUP: Final = "hexflow.dev"
 API_VERSION: Final = "hexflow.dev/v1alpha1"
@@ -77,6 +79,26 @@ class ObjectMeta(BaseModel):
     annotations: dict[str, str] = Field(default_factory=dict)
     uid: str | None = None
     generation: int | None = None
+
+
+class Resource(ResourceModel):
+    """Hold what every resource has but its spec, and obey the rules of its kind."""
+
+    api_version: Literal["hexflow.dev/v1alpha1"] = API_VERSION
+    kind: str
+    metadata: ObjectMeta
+    status: dict[str, Any] | None = Field(default=None, repr=False, exclude=True)
+    """Written by the operator; ignored here."""
+
+    @model_validator(mode="after")
+    def _obey_rules(self) -> Self:
+        refuse_violations(self)
+        return self
+
+    @property
+    def name(self) -> str:
+        """Its name, unique in its namespace."""
+        return self.metadata.name
 
 
 class PlainObjectMeta(BaseModel):

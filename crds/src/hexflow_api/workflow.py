@@ -1,25 +1,23 @@
 """TextToSQLWorkflow: a pipeline of stages, its deadline, its databases and its tenants."""
 
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal
 
-from pydantic import Field, Strict, StringConstraints, field_validator, model_validator
+from pydantic import Field, Strict, StringConstraints, field_validator
 from pydantic_core import PydanticCustomError
 
 from hexflow_api.meta import (
-    API_VERSION,
     Flag,
     Label,
     LabelSelector,
     ModelName,
     Native,
-    ObjectMeta,
     Placement,
+    Resource,
     ResourceModel,
     SecretKeyRef,
     Text,
 )
 from hexflow_api.policy import DEFAULT_POLICY, PARAMETERS, POLICIES
-from hexflow_api.rule import refuse_violations
 
 Dialect = Literal["sqlite"]
 """Kinds of database that a question can be answered from: the one place that lists them."""
@@ -268,25 +266,11 @@ class TextToSQLWorkflowSpec(ResourceModel):
         )
 
 
-class TextToSQLWorkflow(ResourceModel):
+class TextToSQLWorkflow(Resource):
     """A pipeline of stages, its deadline, its databases and its tenants."""
 
-    api_version: Literal["hexflow.dev/v1alpha1"] = API_VERSION
     kind: Literal["TextToSQLWorkflow"] = "TextToSQLWorkflow"
-    metadata: ObjectMeta
     spec: TextToSQLWorkflowSpec
-    status: dict[str, Any] | None = Field(default=None, repr=False, exclude=True)
-    """Written by the operator; ignored here."""
-
-    @model_validator(mode="after")
-    def _obey_rules(self) -> Self:
-        refuse_violations(self)
-        return self
-
-    @property
-    def name(self) -> str:
-        """The workflow's name, unique in its namespace."""
-        return self.metadata.name
 
 
 DEFAULT_FAN_OUT: Final = 4
