@@ -118,6 +118,10 @@ COULD_SPY = {
     "hidden table in a scalar": "SELECT (SELECT max(x) FROM secret)",
     "hidden table in order by": "SELECT a FROM t ORDER BY (SELECT x FROM secret)",
     "hidden table in values": "VALUES ((SELECT x FROM secret))",
+    "hidden table after in": "SELECT a FROM t WHERE b IN secret",
+    "hidden table after in by schema": "SELECT a FROM t WHERE b NOT IN main.secret",
+    "pragma after in": "SELECT a FROM t WHERE b IN pragma_database_list",
+    "table function after in": "SELECT a FROM t WHERE a IN pragma_user_version(7)",
     "readfile": "SELECT readfile('/etc/hostname')",
     "version": "SELECT sqlite_source_id()",
 }

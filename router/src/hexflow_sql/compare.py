@@ -11,7 +11,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 from sqlglot import exp
 
-from hexflow_sql.guard import parse_query
+from hexflow_sql.parser import parse_query
 from hexflow_sql.result import Cell, Result
 
 DIGITS = 9

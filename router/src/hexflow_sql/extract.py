@@ -7,16 +7,19 @@ the guard's business.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
-from hexflow_sql.guard import MAX_CHARACTERS, parse_query
+from hexflow_sql.parser import parse_query
 
-MAX_TRIES = 60
-"""Most stretches of a bare text that are given to the parser."""
+MAX_PARSED = 10_000
+"""Most characters of one text that are given to the parser, all tries together: it runs on the event loop."""
+
+MAX_OBJECTS = 60
+"""Most places of a text that are tried as the beginning of JSON."""
 
 _STATEMENT_KEYS = ("sql", "SQL", "query", "statement", "final_sql", "answer")
 _REFUSAL_KEYS = ("unanswerable", "refusal")
@@ -24,6 +27,7 @@ _ANSWER_TAGS = ("answer", "final_answer", "sql", "final_sql", "result")
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*$", re.MULTILINE)
 _INLINE_FENCE = re.compile(r"```(?=\S)([^`\n][^`]*?)```")
 _LANGUAGES = frozenset({"sql", "sqlite", "postgresql", "postgres", "mysql", "duckdb", "json"})
+_REASONING = re.compile(r"[<\[](/?)(?:think|thinking|thought|reasoning)[>\]]", re.IGNORECASE)
 _START = re.compile(r"\b(?:WITH|SELECT)\b|\(\s*SELECT\b", re.IGNORECASE)
 
 
@@ -46,23 +50,23 @@ def extract(text: str, *, dialect: str, finish_reason: str = "stop") -> Extracte
     answer = without_reasoning(text)
     if answer is None:
         return Extracted(problem="the text ends inside its reasoning")
+    parser = _Parser(dialect)
     refusal = _tag(answer, "unanswerable")
     tagged = next((body for tag in _ANSWER_TAGS if (body := _tag(answer, tag)) is not None), None)
     if tagged is not None:
-        inner = _from_containers(tagged, dialect)
+        inner = _from_containers(tagged, parser)
         if inner is not None:
             return inner
-        if _looks_like_sql(tagged, dialect):
+        if parser.reads(tagged):
             return Extracted(sql=_trimmed(tagged))
-        answer = tagged
-    found = _from_containers(answer, dialect)
+    found = _from_containers(answer, parser)
     if found is not None and found.sql is not None:
         return found
     if refusal is not None:
         return Extracted(refusal=" ".join(refusal.split()) or "no reason given")
     if found is not None:
         return found
-    bare = _longest_parse(_before_open_fence(answer) if cut else answer, dialect, closed_only=cut)
+    bare = _longest_parse(_before_open_fence(answer) if cut else answer, parser, closed_only=cut)
     if bare is not None:
         return Extracted(sql=bare)
     if cut:
@@ -71,13 +75,12 @@ def extract(text: str, *, dialect: str, finish_reason: str = "stop") -> Extracte
 
 
 def without_reasoning(text: str) -> str | None:
-    """Drop ``<think>…</think>``, with or without its opening; None where it never closes."""
-    lowered = text.lower()
-    closed = lowered.rfind("</think>")
-    if closed >= 0:
-        rest = text[closed + len("</think>") :]
-        return None if "<think>" in rest.lower() else rest
-    return None if "<think>" in lowered else text
+    """Drop ``<think>…</think>`` and its like, with or without its opening; None where it never closes."""
+    after, is_open = 0, False
+    for mark in _REASONING.finditer(text):
+        is_open = not mark.group(1)
+        after = mark.end()
+    return None if is_open else text[after:]
 
 
 def read_json(text: str) -> Any:
@@ -96,24 +99,48 @@ def read_json(text: str) -> Any:
     return _last_object(answer)
 
 
-def _from_containers(text: str, dialect: str) -> Extracted | None:
+class _Parser:
+    """Ask whether stretches of one text are queries, until it has parsed enough."""
+
+    def __init__(self, dialect: str) -> None:
+        self._dialect = dialect
+        self._left = MAX_PARSED
+
+    @property
+    def tired(self) -> bool:
+        return self._left <= 0
+
+    def reads(self, stretch: str, *, tables: bool = False) -> bool:
+        """Say whether a stretch is one query, with ``tables`` over at least one table."""
+        trimmed = _trimmed(stretch)
+        self._left -= len(trimmed) + 1
+        tree = None if self.tired else parse_query(trimmed, dialect=self._dialect)
+        return tree is not None and (not tables or tree.find(exp.Table) is not None)
+
+
+def _from_containers(text: str, parser: _Parser) -> Extracted | None:
     data = read_json(text) if "{" in text else None
-    if isinstance(data, Mapping):
-        for key in _STATEMENT_KEYS:
-            if isinstance(data.get(key), str) and data[key].strip():
-                return Extracted(sql=_unfenced(data[key]))
-        for key in _REFUSAL_KEYS:
-            if isinstance(data.get(key), str) and data[key].strip():
-                return Extracted(refusal=" ".join(data[key].split()))
+    named = _texts_of(data, _STATEMENT_KEYS)
+    for statement in map(_unfenced, named):
+        if parser.reads(statement):
+            return Extracted(sql=statement)
     blocks = [(language, body) for language, body in _fences(text) if body.strip() and language != "json"]
     for _, body in reversed(blocks):
-        if _looks_like_sql(body, dialect):
+        if parser.reads(body):
             return Extracted(sql=_trimmed(body))
-    for language, body in reversed(blocks):
-        if language in _LANGUAGES:
-            # It means to be a statement and is none: the guard's refusal says what is wrong with it.
-            return Extracted(sql=_trimmed(body))
-    return None
+    # What means to be a statement and is none: the guard's refusal says what is wrong with it.
+    meant = [body for language, body in reversed(blocks) if language in _LANGUAGES]
+    if meant:
+        return Extracted(sql=_trimmed(meant[0]))
+    if named:
+        return Extracted(sql=_unfenced(named[0]))
+    refusals = _texts_of(data, _REFUSAL_KEYS)
+    return Extracted(refusal=" ".join(refusals[0].split())) if refusals else None
+
+
+def _texts_of(data: object, keys: Sequence[str]) -> list[str]:
+    values = [data.get(key) for key in keys] if isinstance(data, Mapping) else []
+    return [value for value in values if isinstance(value, str) and value.strip()]
 
 
 def _fences(text: str) -> Iterator[tuple[str, str]]:
@@ -156,7 +183,7 @@ def _last_object(text: str) -> Any:
     decoder = json.JSONDecoder()
     found: Any = None
     place, tries = text.find("{"), 0
-    while place >= 0 and tries < MAX_TRIES:
+    while place >= 0 and tries < MAX_OBJECTS:
         tries += 1
         try:
             found, length = decoder.raw_decode(text[place:])
@@ -166,42 +193,37 @@ def _last_object(text: str) -> Any:
     return found
 
 
-def _longest_parse(text: str, dialect: str, *, closed_only: bool) -> str | None:
-    """Find the longest stretch from WITH or SELECT that is one query over at least one table."""
-    best: str | None = None
-    tries = 0
-    past = 0
-    for match in _START.finditer(text):
-        if match.start() < past:
+def _longest_parse(text: str, parser: _Parser, *, closed_only: bool) -> str | None:
+    """Find the longest stretch from WITH or SELECT that is one query over at least one table.
+
+    Lines that begin so come first: amid a line the words are as often English.
+    """
+    best, begin, past = "", 0, 0
+    starts = [match.start() for match in _START.finditer(text)]
+    for start in sorted(starts, key=lambda start: start > 0 and text[start - 1] != "\n"):
+        if begin <= start < past:
             continue  # inside a stretch that parsed
-        rest = text[match.start() : match.start() + MAX_CHARACTERS]
+        rest = text[start : start + MAX_PARSED]
         for end in _ends(rest):
-            if best is not None and end <= len(best):
+            if end <= len(best):
                 break
-            tries += 1
-            if tries > MAX_TRIES:
-                return best
+            if parser.tired:
+                return best or None
             if closed_only and not rest[:end].rstrip().endswith(";"):
                 continue
-            stretch = _trimmed(rest[:end])
-            tree = parse_query(stretch, dialect=dialect)
-            if tree is not None and tree.find(exp.Table) is not None:
-                best, past = stretch, match.start() + end
+            if parser.reads(rest[:end], tables=True):
+                best, begin, past = _trimmed(rest[:end]), start, start + end
                 break
-    return best
+    return best or None
 
 
 def _ends(text: str) -> list[int]:
-    """List where a statement may end, farthest first: the text's end, semicolons, blank lines, lines."""
+    """List where a statement may end, farthest first: the text's end, semicolons, lines, sentences, inline code."""
     ends = {len(text)}
     ends.update(match.end() for match in re.finditer(r";", text))
-    ends.update(match.start() for match in re.finditer(r"\n", text))
+    ends.update(match.start() for match in re.finditer(r"[\n`]", text))
     ends.update(match.start() for match in re.finditer(r"[.!?](?=\s|$)", text))
     return sorted(ends, reverse=True)
-
-
-def _looks_like_sql(text: str, dialect: str) -> bool:
-    return parse_query(_trimmed(text), dialect=dialect) is not None
 
 
 def _unfenced(text: str) -> str:

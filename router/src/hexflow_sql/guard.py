@@ -5,26 +5,15 @@ differently (comments that a database executes, for one). The other two layers a
 one knows no database. ``docs/explanation/sql-safety.md`` tells the whole.
 """
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel, SqlglotError
-from sqlglot.tokenizer_core import Token
 
 from hexflow_sql.denied import TABLE_FUNCTIONS, denied
 from hexflow_sql.errors import StatementRefused
+from hexflow_sql.parser import parse, unreadable, write
 from hexflow_sql.schema import Schema
-
-logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote statements; refusals say more
-
-MAX_CHARACTERS = 20_000
-"""Longest statement that is parsed; parsing costs about a microsecond a character."""
-
-MAX_DEPTH = 80
-"""Deepest nesting of brackets that is parsed: the parser and the databases recurse."""
 
 MAX_SOURCES = 4_096
 """Most tables a statement may read once every WITH name is replaced by what it stands for."""
@@ -45,7 +34,7 @@ _ALLOWED_NODES = frozenset(
         "IntervalSpan", "Is", "LT", "LTE", "Like", "Literal", "Match", "Mod", "Mul", "NEQ", "National", "Neg",
         "Not", "Null", "NullSafeEQ", "NullSafeNEQ", "Or", "Ordered", "Paren", "Pow", "RawString", "RegexpLike",
         "RespectNulls", "SimilarTo", "Slice", "Star", "Sub", "Tuple", "TypeOf", "Typeof", "Var", "WithinGroup",
-        "Xor", "Kwarg", "Collation", "ApproxDistinct", "Overlaps", "UnicodeString",
+        "Xor", "Kwarg", "Collation", "ApproxDistinct", "Overlaps", "UnicodeString", "UnaryPlus",
         # the parts of a query
         "CTE", "Cube", "Except", "Fetch", "From", "Group", "GroupingSets", "Having", "Intersect", "Join", "Lateral",
         "Limit", "Offset", "Order", "Qualify", "Rollup", "Select", "Subquery", "Table", "TableAlias", "Union",
@@ -88,72 +77,17 @@ def check(sql: str, *, dialect: str, schema: Schema | None) -> SafeStatement:
     Without a schema any table is known. Raises StatementRefused, whose reasons are Empty, TooLong, TooDeep,
     Syntax, Multiple, NotAQuery, Forbidden, Function, UnknownTable, NoSuchColumn and TooWide.
     """
-    tree = _parse(sql, dialect)
+    tree = parse(sql, dialect=dialect)
     try:
         _check_tree(tree, dialect, schema)
         if dialect == "sqlite":
             _free_join_order(tree)
-        text = tree.sql(dialect=dialect, comments=False, copy=False)
-        again = _parse(text, dialect)
+        text = write(tree, dialect=dialect)
+        again = parse(text, dialect=dialect)
         _check_tree(again, dialect, schema)
-    except RecursionError:
-        raise StatementRefused("TooDeep", "The statement nests too deeply; write it flatter.") from None
-    except SqlglotError as error:
-        raise StatementRefused("Syntax", _first_line(error)) from None
+    except Exception as error:
+        raise unreadable(error) from None
     return SafeStatement(text=text, dialect=dialect, ordered=again.args.get("order") is not None)
-
-
-def parse_query(sql: str, *, dialect: str) -> exp.Query | exp.Values | None:
-    """Parse a text that may be one query; None if it is anything else."""
-    try:
-        tree = _parse(sql, dialect)
-    except StatementRefused:
-        return None
-    return tree if isinstance(tree, exp.Query | exp.Values) else None
-
-
-def _parse(sql: str, dialect: str) -> exp.Expr:
-    if not sql.strip():
-        raise StatementRefused("Empty", "There is no statement.")
-    if len(sql) > MAX_CHARACTERS:
-        raise StatementRefused(
-            "TooLong", f"The statement has {len(sql)} characters; {MAX_CHARACTERS} is the limit."
-        )
-    if "\x00" in sql or any("\ud800" <= character <= "\udfff" for character in sql):
-        raise StatementRefused("Syntax", "The statement holds a character that no database reads.")
-    try:
-        tokens = sqlglot.tokenize(sql, read=dialect)
-        _check_depth(tokens)
-        trees = sqlglot.Dialect.get_or_raise(dialect).parser(error_level=ErrorLevel.RAISE).parse(tokens, sql)
-    except SqlglotError as error:
-        raise StatementRefused("Syntax", _first_line(error)) from None
-    except RecursionError:
-        raise StatementRefused("TooDeep", "The statement nests too deeply; write it flatter.") from None
-    statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
-    if not statements:
-        raise StatementRefused("Empty", "There is no statement.")
-    if len(statements) > 1:
-        raise StatementRefused("Multiple", f"There are {len(statements)} statements; send one.")
-    return statements[0]
-
-
-def _check_depth(tokens: list[Token]) -> None:
-    depth = 0
-    for token in tokens:
-        if token.token_type in (
-            sqlglot.TokenType.L_PAREN,
-            sqlglot.TokenType.L_BRACKET,
-            sqlglot.TokenType.CASE,
-        ):
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise StatementRefused("TooDeep", f"The statement nests deeper than {MAX_DEPTH} brackets.")
-        elif token.token_type in (
-            sqlglot.TokenType.R_PAREN,
-            sqlglot.TokenType.R_BRACKET,
-            sqlglot.TokenType.END,
-        ):
-            depth -= 1
 
 
 def _check_tree(tree: exp.Expr, dialect: str, schema: Schema | None) -> None:
@@ -169,6 +103,8 @@ def _check_tree(tree: exp.Expr, dialect: str, schema: Schema | None) -> None:
                 raise StatementRefused("Syntax", "A SELECT names nothing to select.")
             if node.args.get("kind") or node.args.get("hint"):
                 raise StatementRefused("Forbidden", "Hints and kinds of SELECT are not allowed.")
+        elif isinstance(node, exp.In) and node.args.get("field") is not None:
+            raise StatementRefused("Forbidden", "IN takes a list in brackets, or a SELECT in brackets.")
         elif isinstance(node, exp.Identifier) and not node.quoted and node.name.startswith("$"):
             raise StatementRefused("Forbidden", "It has a parameter and nobody to fill it.")
     if not isinstance(tree.unnest(), exp.Query | exp.Values):
@@ -302,16 +238,3 @@ def _aliases(nodes: list[exp.Expr]) -> Iterator[str]:
             yield from (column.name for column in node.args.get("columns") or ())
         elif isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
             yield from ("key", "value", "type", "atom", "id", "parent", "fullkey", "path")
-
-
-def _first_line(error: Exception) -> str:
-    errors = getattr(error, "errors", None)
-    if errors:
-        first = errors[0]
-        near = first.get("highlight") or ""
-        return (
-            f"{first.get('description', 'syntax error')} near {near!r}"
-            if near
-            else str(first.get("description"))
-        )
-    return str(error).splitlines()[0] if str(error) else "syntax error"

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from hexflow_sql.guard import parse_query
+from hexflow_sql.parser import parse_query
 from hexflow_sql.schema import Schema
 from hexflow_sql.values import MAX_VALUE_CHARACTERS, ValueIndex, ValueMatch
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hexflow_sql.extract import extract, read_json, without_reasoning
+from hexflow_sql.extract import MAX_PARSED, extract, read_json, without_reasoning
+from hexflow_sql.parser import parse_query
 
 
 def sql_of(text: str, *, dialect: str = "sqlite", finish_reason: str = "stop") -> str | None:
@@ -194,8 +195,57 @@ def test_a_semicolon_inside_a_text_is_kept() -> None:
     assert sql_of("```sql\nSELECT a FROM t WHERE b = 'x;y';\n```") == "SELECT a FROM t WHERE b = 'x;y'"
 
 
-def test_long_prose_is_read_in_bounded_time() -> None:
-    assert sql_of("select this or that, with care. " * 3000) is None
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select this or that, with care. " * 3000,
+        "SELECT a,\n" + "b,\n" * 3000,
+        "```sql\nSELECT a FROM t WHERE ((\n```\n" * 3000,
+        "```x ```" * 3000,
+    ],
+)
+def test_a_long_text_gives_the_parser_little_to_do(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+
+    def counted(sql: str, *, dialect: str) -> object:
+        given.append(len(sql))
+        return parse_query(sql, dialect=dialect)
+
+    monkeypatch.setattr("hexflow_sql.extract.parse_query", counted)
+    sql_of(text)
+    assert sum(given) <= MAX_PARSED
+
+
+def test_a_bare_statement_after_prose_that_begins_like_one_is_found() -> None:
+    prose = "I select the rows with care. " * 40
+    assert sql_of(f"{prose}\n\nSELECT a\nFROM t\n\nIt selects all.") == "SELECT a\nFROM t"
+
+
+@pytest.mark.parametrize("tag", ["think", "thinking", "reasoning", "THINK"])
+def test_reasoning_under_other_names_does_not_count(tag: str) -> None:
+    draft = "```sql\nSELECT 1 AS draft\n```"
+    assert sql_of(f"<{tag}>{draft}</{tag}>SELECT a FROM t") == "SELECT a FROM t"
+    assert sql_of(f"[{tag}]{draft}[/{tag}]SELECT a FROM t") == "SELECT a FROM t"
+    assert sql_of(f"<{tag}>{draft}") is None
+
+
+def test_json_inside_a_statement_is_no_container() -> None:
+    sql = """SELECT json_extract('{"answer": "x"}', '$.answer') FROM t"""
+    assert sql_of(f"```sql\n{sql}\n```") == sql
+
+
+def test_of_several_keys_the_one_that_holds_a_statement_counts() -> None:
+    assert (
+        sql_of('{"statement": "I count all", "query": "SELECT count(*) FROM t"}') == "SELECT count(*) FROM t"
+    )
+
+
+def test_an_answer_tag_in_plain_words_does_not_hide_the_statement() -> None:
+    assert sql_of("```sql\nSELECT a FROM t\n```\n<answer>There are five.</answer>") == "SELECT a FROM t"
+
+
+def test_inline_code_is_read() -> None:
+    assert sql_of("**SQL:** `SELECT a FROM t` is all it takes") == "SELECT a FROM t"
 
 
 def test_json_amid_prose_is_found() -> None:

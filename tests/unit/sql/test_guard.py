@@ -3,7 +3,6 @@
 import pytest
 
 from hexflow_sql import Schema, StatementRefused, check
-from hexflow_sql.guard import parse_query
 from support.attacks import COULD_SPY, COULD_WRITE, NOT_PLAIN
 from support.sql import a_column, a_schema, a_table
 
@@ -229,11 +228,6 @@ def test_a_wide_schema_is_checked_by_its_names() -> None:
     schema = a_schema(*(a_table(f"table_{i}", "id") for i in range(900)))
     assert passes("SELECT id FROM TABLE_899", schema=schema)
     assert refusal("SELECT id FROM table_900", schema=schema).reason == "UnknownTable"
-
-
-def test_parsing_gives_nothing_for_what_is_no_query() -> None:
-    assert parse_query("DROP TABLE t", dialect="sqlite") is None
-    assert parse_query("SELECT 1", dialect="sqlite") is not None
 
 
 def test_a_schema_may_hold_reserved_and_unicode_names() -> None:
