@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from hexflow_router.accounts import Accounts
 from hexflow_router.attempt import Attempt, AttemptFailed, OpenStream, WholeAnswer
+from hexflow_router.errors import DEFECT, STOPPING, STOPPING_SECONDS
 from hexflow_router.exchange import CallFailed, Exchange, Placement, UpstreamRequest
 from hexflow_router.metrics import Metrics
 from hexflow_router.pending import Pending, failure_of
@@ -31,6 +32,7 @@ from hexflow_scheduler import (
     Send,
     UnknownCall,
     Usage,
+    serves,
 )
 
 _log = logging.getLogger("hexflow.router.driver")
@@ -328,11 +330,9 @@ class Driver:
         return max(self.real_seconds(seconds), min(seconds, least))
 
     def _elsewhere(self, pending: Pending) -> bool:
-        call = pending.call
         return any(
             instance.state is InstanceState.READY
-            and call.model in instance.models
-            and (call.pools is None or instance.pool in call.pools)
+            and serves(instance, pending.call)
             and instance.instance_id not in pending.tried
             for instance, _ in self._instances.values()
         )
@@ -403,14 +403,12 @@ def _mentions_priority(failure: AttemptFailed, placement: Placement) -> bool:
 
 
 def _stopping() -> CallFailed:
-    return CallFailed(
-        "The router is stopping; ask again.", status=503, code="stopping", reason="Stopping", retry_after=1.0
-    )
+    return CallFailed(STOPPING, status=503, code="stopping", reason="Stopping", retry_after=STOPPING_SECONDS)
 
 
 def _defect() -> CallFailed:
     return CallFailed(
-        "The router failed; this is a defect and its log has the details.",
+        DEFECT,
         status=500,
         code="internal_error",
         reason="InternalError",

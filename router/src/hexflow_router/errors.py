@@ -15,6 +15,11 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+DEFECT: Final = "The router failed; this is a defect and its log has the details."
+STOPPING: Final = "The router is stopping; ask again in a moment, another takes over."
+STOPPING_SECONDS: Final = 5.0
+"""When to ask again of a router that stops."""
+
 
 class ApiError(Exception):
     """Say that a request cannot be served: status, machine-readable words, and a sentence with the remedy."""
@@ -110,9 +115,7 @@ def error_headers(error: ApiError) -> dict[str, str]:
 
 def internal_error() -> ApiError:
     """Return what a client is told of a defect."""
-    return ApiError(
-        "The router failed; this is a defect and its log has the details.", status=500, code="internal_error"
-    )
+    return ApiError(DEFECT, status=500, code="internal_error")
 
 
 def error_response(error: ApiError, *, headers: Mapping[str, str] | None = None) -> Response:

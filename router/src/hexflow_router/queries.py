@@ -8,13 +8,14 @@ import asyncio
 import logging
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from hexflow_router.answer import Question, Status
 from hexflow_router.auth import Limits, Tenant
 from hexflow_router.configuration import WorkflowSetup
-from hexflow_router.errors import ApiError
+from hexflow_router.errors import DEFECT, STOPPING, STOPPING_SECONDS, ApiError
 from hexflow_router.journal import Entry, Journal
 from hexflow_router.metrics import Metrics
 from hexflow_router.query import Ending, Query
@@ -29,10 +30,10 @@ KEPT_BYTES = 64 * 1024 * 1024
 def stopping() -> ApiError:
     """Return the refusal of whatever comes while the router drains."""
     return ApiError(
-        "The router is stopping; ask again in a moment, another takes over.",
+        STOPPING,
         status=503,
         code="stopping",
-        retry_after=5,
+        retry_after=STOPPING_SECONDS,
     )
 
 
@@ -60,7 +61,7 @@ class Finished:
 class Queries:
     """Run and remember queries. For one event loop."""
 
-    work: Callable[[Query], Awaitable[None]]
+    work: Callable[[Query], Coroutine[Any, Any, None]]
     """Run a query's pipeline to its end; what it raises ends the query too (``pipeline.run``)."""
     journal: Journal
     metrics: Metrics
@@ -180,7 +181,7 @@ class Queries:
 
     def _start(self, query: Query) -> None:
         loop = asyncio.get_running_loop()
-        task = loop.create_task(self._guarded(query), name=f"query {query.query_id}")
+        task = loop.create_task(self.work(query), name=f"query {query.query_id}")
         self._tasks[query.query_id] = task
         timer = loop.call_later(self.scale.real_seconds(query.longest_seconds), self._expire, query)
         task.add_done_callback(lambda done: self._done(query, done, timer))
@@ -197,9 +198,6 @@ class Queries:
             },
         )
 
-    async def _guarded(self, query: Query) -> None:
-        await self.work(query)
-
     def _done(self, query: Query, task: "asyncio.Task[None]", timer: asyncio.TimerHandle) -> None:
         # The last line of defence: whatever became of the task, its query has ended after it.
         timer.cancel()
@@ -210,7 +208,7 @@ class Queries:
         query.end(
             Status.FAILED,
             reason="InternalError",
-            message="The router failed at this query; this is a defect and its log has the details.",
+            message=DEFECT,
         )
         self._settle(query)
 

@@ -24,6 +24,7 @@ from hexflow_scheduler.errors import (
 )
 from hexflow_scheduler.estimate import Estimates, estimate_tokens
 from hexflow_scheduler.eventlog import Record, decode, encode
+from hexflow_scheduler.fleet import serves
 from hexflow_scheduler.instance import Instance, InstanceState
 from hexflow_scheduler.kernel import Kernel
 from hexflow_scheduler.parameter import Parameter, Parameters
@@ -86,5 +87,6 @@ __all__ = [
     "estimate_tokens",
     "policy_names",
     "replay",
+    "serves",
     "stage_budget",
 ]

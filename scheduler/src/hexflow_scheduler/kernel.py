@@ -177,10 +177,6 @@ class Kernel:
         """Return the instant at which ``wake`` has something to do; None where there is none."""
         return self._parking.next_alarm()
 
-    def can_serve(self, model: str, pools: frozenset[str] | None = None, tokens: int = 0) -> bool:
-        """Say whether an instance that is known, whatever its state, could ever take such a call."""
-        return any(can_serve(load.instance, model=model, pools=pools, tokens=tokens) for load in self._fleet)
-
     def stage_seconds(
         self, workflow: str, stage: str, model: str, pools: frozenset[str] | None = None
     ) -> float:

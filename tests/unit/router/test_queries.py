@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from support.resources import a_pool, a_secret, a_workflow, resources_of
 
 SCALE = TimeScale(1000.0)
 """A second of the router is a millisecond here."""
-Work = Callable[[Query], Awaitable[None]]
+Work = Callable[[Query], Coroutine[Any, Any, None]]
 
 
 def a_setup(**spec: Any) -> WorkflowSetup:

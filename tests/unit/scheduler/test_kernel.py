@@ -21,7 +21,7 @@ from hexflow_scheduler import (
     UnknownInstance,
 )
 from hexflow_scheduler.dispatch.round_robin import RoundRobin
-from support.calls import FAST, MODEL, SLOW, a_call, an_instance, calls, gone, usage
+from support.calls import FAST, SLOW, a_call, an_instance, calls, gone, usage
 from support.decisions import aborted, ended, placed, sent, the_end, the_place, the_send
 
 
@@ -460,17 +460,6 @@ def test_parameters_left_out_keep_the_policy_s_values() -> None:
 
 
 # Questions
-
-
-def test_it_knows_what_could_be_served_whatever_the_state_of_the_instance() -> None:
-    kernel = Kernel()
-    assert not kernel.can_serve(MODEL)
-    kernel.instance(0.0, an_instance(state=InstanceState.UNREADY, max_context=2000))
-    assert kernel.can_serve(MODEL)
-    assert kernel.can_serve(MODEL, frozenset({"pool"}), 1999)
-    assert not kernel.can_serve(MODEL, frozenset({"elsewhere"}))
-    assert not kernel.can_serve(MODEL, None, 2000)
-    assert not kernel.can_serve("chat")
 
 
 def test_the_view_shows_queues_in_order_with_urgency_and_key() -> None:
