@@ -66,6 +66,13 @@ async def test_a_question_outside_the_book_ends_with_the_honest_sentence(tmp_pat
     assert answer["rows"] is None
 
 
+async def test_an_answer_holds_no_more_rows_than_the_router_was_told_and_says_so(tmp_path: Path) -> None:
+    entry = an_entry(candidates=["SELECT id FROM customers ORDER BY id"])
+    async with a_router(a_laptop(tmp_path / "laptop", entry), max_rows=2) as router:
+        answer = (await router.ask()).json()
+    assert (answer["rows"], answer["truncated"]) == ([[1], [2]], True)
+
+
 async def test_an_async_question_is_accepted_polled_and_answered(tmp_path: Path) -> None:
     async with a_router(a_laptop(tmp_path / "laptop")) as router:
         accepted = await router.ask(headers={"prefer": "respond-async"})

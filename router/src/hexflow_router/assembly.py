@@ -149,7 +149,6 @@ async def running_router(
             rules=QueryRules(
                 hard_cap_factor=settings.hard_cap_factor,
                 max_running=settings.max_running_queries,
-                max_rows=settings.max_rows,
                 kept=settings.kept_queries,
             ),
             clock=clock,

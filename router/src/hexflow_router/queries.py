@@ -43,7 +43,6 @@ class QueryRules:
 
     hard_cap_factor: float = 10.0
     max_running: int = 1_000
-    max_rows: int = 1_000
     kept: int = 1_000
 
 
@@ -116,7 +115,6 @@ class Queries:
             * (1.0 if spec.slo.on_deadline == "Abort" else self.rules.hard_cap_factor),
             created_wall=self.wall_clock(),
             clock=self.clock,
-            max_rows=self.rules.max_rows,
             journaled=journaled,
             trace_headers=trace_headers,
         )

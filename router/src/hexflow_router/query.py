@@ -72,7 +72,6 @@ class Query:
     """Seconds after which it ends, answered or not: the deadline under Abort, more under Finish."""
     created_wall: float
     clock: Callable[[], float]
-    max_rows: int
     journaled: bool = False
     trace_headers: tuple[tuple[str, str], ...] = ()
     stages: list[StageState] = field(default_factory=list)
@@ -155,8 +154,8 @@ class Query:
             message=ending.message if ending else None,
             sql=chosen.sql if chosen else None,
             columns=result.columns if result else None,
-            rows=tuple(tuple(row) for row in json_rows(result)[: self.max_rows]) if result else None,
-            truncated=bool(result and (result.truncated or len(result.rows) > self.max_rows)),
+            rows=tuple(tuple(row) for row in json_rows(result)) if result else None,
+            truncated=bool(result and result.truncated),
             candidates=self._candidates(),
             stages=reports,
             tokens=Tokens(
