@@ -35,6 +35,7 @@ def test_a_pool_that_a_laptop_cannot_honour(spec: dict[str, Any], warning: str) 
     [
         ({"tuning": {"mode": "Auto"}}, "tuning.mode Auto needs the cluster's tuner"),
         ({"router": {"image": "x"}}, "router only matters to the router's pods"),
+        ({"tenants": [{"name": "big", "weight": 3}]}, "the weight of big has no effect yet"),
     ],
 )
 def test_a_workflow_that_a_laptop_cannot_honour(spec: dict[str, Any], warning: str) -> None:
