@@ -5,15 +5,18 @@ slower each instance is than its profile. All of it comes from the kernel's own 
 learns the same.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar
 
 from hexflow_scheduler.call import Call, Usage
 from hexflow_scheduler.cost import Speed
 from hexflow_scheduler.errors import InvalidInput
 from hexflow_scheduler.instance import Instance
 from hexflow_scheduler.quantile import MEMORY, Quantiles
+
+Key = TypeVar("Key", bound=tuple[str, ...])
+Kept = TypeVar("Kept")
 
 BYTES_PER_TOKEN = 3.6
 """Bytes of UTF-8 to a token, between prose (about 4.4) and schemas with numbers (about 3)."""
@@ -28,7 +31,7 @@ LEARNING_RATE = 0.1
 SCALE_BOUNDS = (0.1, 10.0)
 """Where speed factors are kept."""
 MOST_CLASSES = 1000
-"""Classes that are kept apart; names come from callers, and what comes after shares the fall-backs."""
+"""Classes that are kept apart; names come from callers, and the one heard of longest ago makes room."""
 MOST_ROUNDS = 32
 """Rounds of a chain that are counted."""
 
@@ -124,10 +127,7 @@ class Estimates:
 
     def arrived(self, call: Call) -> None:
         """Count a call towards the rounds of its stage."""
-        key = (call.workflow, call.stage)
-        if key not in self._rounds and len(self._rounds) >= MOST_CLASSES:
-            return
-        counts = self._rounds.setdefault(key, [])
+        counts = _refreshed(self._rounds, (call.workflow, call.stage), list)
         rank = min(call.round, MOST_ROUNDS - 1)
         counts.extend([0.0] * (rank + 1 - len(counts)))
         counts[rank] += 1.0
@@ -138,11 +138,7 @@ class Estimates:
         """Learn the lengths of a finished call."""
         output = usage.output_tokens / call.samples
         for key in _fall_backs(call.workflow, call.stage, call.model):
-            lengths = self._lengths.get(key)
-            if lengths is None:
-                if len(self._lengths) >= MOST_CLASSES and key:
-                    continue
-                lengths = self._lengths[key] = LengthClass()
+            lengths = _refreshed(self._lengths, key, LengthClass)
             lengths.output.observe(output)
             lengths.prompt.observe(usage.prompt_tokens)
 
@@ -195,6 +191,15 @@ class Estimates:
 
 def _fall_backs(workflow: str, stage: str, model: str) -> tuple[tuple[str, ...], ...]:
     return (workflow, stage, model), (stage,), ()
+
+
+def _refreshed(kept: dict[Key, Kept], key: Key, make: Callable[[], Kept]) -> Kept:
+    """Return what is kept under a key, made if it is new, as the one heard of last."""
+    found = kept.pop(key, None)
+    kept[key] = made = make() if found is None else found
+    if len(kept) > MOST_CLASSES:
+        del kept[next(iter(kept))]
+    return made
 
 
 def _moved(scale: float, ratio: float | None) -> float:

@@ -117,11 +117,25 @@ def test_names_from_callers_cannot_fill_the_memory() -> None:
         estimates.arrived(call)
         estimates.finished(call, usage())
     data = estimates.to_data()
-    assert len(data["lengths"]) <= MOST_CLASSES + 1
+    assert len(data["lengths"]) <= MOST_CLASSES
     assert len(data["rounds"]) <= MOST_CLASSES
     assert estimates.output_tokens(a_call(workflow="w-last", max_tokens=10_000)) == pytest.approx(
         100, rel=0.026
     )
+
+
+def test_names_from_callers_cannot_keep_others_from_being_learned() -> None:
+    estimates = Estimates()
+    for number in range(MOST_CLASSES + 50):
+        estimates.finished(a_call(workflow=f"w{number}", stage=f"s{number}"), usage(900))
+    for _ in range(3):
+        estimates.arrived(a_call(**PLAIN, round=1))
+        estimates.finished(a_call(**PLAIN), usage(100))
+    assert estimates.output_tokens(a_call(**PLAIN)) == pytest.approx(100, rel=0.026)
+    for number in range(MOST_CLASSES // 4):
+        estimates.finished(a_call(workflow=f"x{number}", stage=f"x{number}"), usage(900))
+        estimates.finished(a_call(**PLAIN), usage(100))
+    assert estimates.output_tokens(a_call(**PLAIN)) == pytest.approx(100, rel=0.026)
 
 
 def test_saved_as_json_and_restored_it_predicts_the_same() -> None:
