@@ -1,7 +1,9 @@
 """A question in, rows out: synchronous, asynchronous and as events."""
 
 import asyncio
+import json
 from pathlib import Path
+from typing import Any
 
 from support.router import (
     QUESTION,
@@ -156,6 +158,26 @@ async def test_what_there_is_to_ask_is_listed(tmp_path: Path) -> None:
     assert listed[0]["databases"] == ["shop"]
     assert listed[0]["deadlineSeconds"] == 60
     assert "/v1/workflows/{name}/queries" in paths
+
+
+async def test_the_admin_port_shows_where_the_time_of_a_query_goes(tmp_path: Path) -> None:
+    async with a_router(a_laptop(tmp_path / "laptop")) as router:
+        address = (await router.ask(headers={"prefer": "respond-async"})).headers["location"]
+        shown: list[dict[str, Any]] = []
+        async with router.client.stream("GET", f"{address}/events") as response:
+            async for event in server_events(response):
+                if event["event"] == "call.placed" and not shown:
+                    shown = (await router.admin.get("/debug/scheduler")).json()["queries"]
+        after = (await router.admin.get("/debug/scheduler")).json()["queries"]
+        metrics = (await router.admin.get("/metrics")).text
+    assert [query["id"] for query in shown] == [address.rpartition("/")[2]]
+    assert 0 < shown[0]["secondsLeft"] <= 60
+    assert shown[0]["stages"][0]["budgetSeconds"] > 0
+    assert sum(shown[0]["stages"][-1]["calls"].values()) > 0
+    assert QUESTION not in json.dumps(shown)
+    assert after == []
+    assert 'hexflow_stage_seconds_count{stage="self-correction",workflow="shop-questions"} 1.0' in metrics
+    assert 'hexflow_statement_seconds_count{workflow="shop-questions"}' in metrics
 
 
 async def test_the_scheduler_shows_why_calls_went_where_they_did(tmp_path: Path) -> None:

@@ -211,6 +211,7 @@ async def running_router(
             exposition=exposition,
             now=clock,
             event_log=event_log.read,
+            queries=queries.running,
             placements=lambda: tuple(placements),
             servers=lambda: [watched.state() for watched in discovery.watches()],
         )

@@ -5,6 +5,7 @@ No API key, question, statement or address of a database is shown here: the kern
 
 import asyncio
 import itertools
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response, Streami
 
 from hexflow_router.errors import install_error_handlers
 from hexflow_router.health import Readiness
+from hexflow_router.query import Query
 from hexflow_scheduler import Call, KernelView, Place, decode
 
 LINES_AT_ONCE = 500
@@ -32,6 +34,8 @@ class Insight:
     now: Callable[[], float]
     event_log: Callable[[], Iterable[str]]
     """Read every line of the event log that is kept, oldest first; blocking."""
+    queries: Callable[[], Sequence[Query]] = tuple
+    """Return the queries that run."""
     servers: Callable[[], Sequence[dict[str, Any]]] = tuple
     """Return the servers under watch: why each takes calls or does not."""
     placements: Callable[[], Sequence[str]] = tuple
@@ -50,6 +54,7 @@ def create_admin_app(insight: Insight) -> FastAPI:
     @app.get("/debug/scheduler", summary="Queues, running calls and parameters, as the kernel sees them")
     async def scheduler() -> Response:
         state = scheduler_state(insight.view(), insight.now())
+        state["queries"] = [_query(query) for query in sorted(insight.queries(), key=Query.time_left)]
         state["servers"] = list(insight.servers())
         state["placements"] = list(_placements(insight.placements()))
         return Response(msgspec.json.encode(state), media_type="application/json")
@@ -140,6 +145,31 @@ def scheduler_state(view: KernelView, now: float) -> dict[str, Any]:
             for shown in view.instances
         ],
         "parked": [_call(call) for call in view.parked],
+    }
+
+
+def _query(query: Query) -> dict[str, Any]:
+    """Return where a query stands and where its time went."""
+    now = query.clock()
+    return {
+        "id": query.query_id,
+        "workflow": query.workflow.name,
+        "tenant": query.tenant.name,
+        "secondsRunning": now - query.arrival,
+        "secondsLeft": query.time_left(),
+        "stages": [
+            {
+                "name": stage.name,
+                "status": stage.status,
+                "seconds": (now if stage.ended_at is None else stage.ended_at) - stage.started_at,
+                "budgetSeconds": stage.budget_seconds,
+                "calls": Counter(record.status for record in stage.records),
+                "statements": stage.statements,
+                "statementSeconds": stage.statement_seconds,
+            }
+            for stage in query.stages
+            if stage.started_at is not None
+        ],
     }
 
 

@@ -185,7 +185,23 @@ TABLE: Final[tuple[Metric, ...]] = (
         "histogram",
         "workflow",
         "From the arrival of a query to its end.",
-        "Near the deadline: see whether waiting (`hexflow_call_queued_seconds`), the engines or the database take it.",
+        "Near the deadline: see whether waiting (`hexflow_call_queued_seconds`), the engines (`hexflow_call_seconds`) or the "
+        "database (`hexflow_statement_seconds`) take it, and in which stage (`hexflow_stage_seconds`).",
+    ),
+    _metric(
+        "hexflow_stage_seconds",
+        "histogram",
+        "workflow stage",
+        "From the start of a stage to its end.",
+        "One stage far above the others takes the time of late queries. An answer's `stages`, and `/debug/scheduler` while "
+        "it runs, say whether its calls or its statements do.",
+    ),
+    _metric(
+        "hexflow_statement_seconds",
+        "histogram",
+        "workflow",
+        "Time of a statement in the database, tried or answered.",
+        "Seconds rather than milliseconds: the database is slow, busy, or lacks an index; no GPU helps against that.",
     ),
     _metric(
         "hexflow_queries_running",

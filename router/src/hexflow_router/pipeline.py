@@ -134,12 +134,14 @@ class Pipeline:
 
     def _close(self, query: Query, state: StageState, status: str) -> None:
         state.status, state.ended_at = status, self.clock()
+        seconds = state.ended_at - (state.started_at or state.ended_at)
+        self.metrics.observe("hexflow_stage_seconds", seconds, query.workflow.name, state.name)
         query.events.publish(
             "stage.finished",
             {
                 "stage": state.name,
                 "status": status,
-                "seconds": state.ended_at - (state.started_at or state.ended_at),
+                "seconds": seconds,
                 "calls": len(state.records),
             },
         )
@@ -221,6 +223,7 @@ class Pipeline:
                 state.statements += 1
                 state.statement_seconds += data["seconds"]
                 self.metrics.count("hexflow_statements_total", query.workflow.name, statement_result(event))
+                self.metrics.observe("hexflow_statement_seconds", data["seconds"], query.workflow.name)
         if isinstance(event, CandidateExtracted):
             query.tried[event.candidate] = CandidateReport(
                 sql=event.sql, error=event.problem, rounds=event.round

@@ -140,6 +140,10 @@ class Queries:
         """Return a query of this process that runs or is remembered."""
         return self._running.get(query_id) or self._finished.get(query_id)
 
+    def running(self) -> tuple[Query, ...]:
+        """Return the queries that have not ended."""
+        return tuple(self._running.values())
+
     async def finished(self, query_id: str) -> Finished | None:
         """Return what the journal has of a query of an earlier process."""
         entry = await self.journal.find(query_id)
