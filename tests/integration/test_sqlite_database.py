@@ -3,6 +3,7 @@
 import asyncio
 import math
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import AsyncIterator
@@ -172,6 +173,40 @@ class TestSchema:
         assert not (await database.values()).covers("t", "a")
         await database.close()
 
+    async def test_a_very_long_text_costs_its_column_the_samples_and_nothing_else(
+        self, tmp_path: Path
+    ) -> None:
+        database = a_database(tmp_path, "CREATE TABLE articles (title TEXT, body TEXT)")
+        connection = sqlite3.connect(tmp_path / "shop.sqlite")
+        connection.execute("INSERT INTO articles VALUES ('one', ?)", ("x" * 300_000,))
+        connection.commit()
+        connection.close()
+        table = (await database.schema()).table("articles")
+        assert table is not None
+        assert [column.samples for column in table.columns] == [("'one'",), ()]
+        assert (await database.execute("SELECT title FROM articles", LIMITS)).rows == (("one",),)
+        assert not (await database.values()).covers("articles", "body")
+        await database.close()
+
+    async def test_a_view_that_never_ends_costs_its_samples_and_nothing_else(self, tmp_path: Path) -> None:
+        view = f"CREATE VIEW slow AS {ENDLESS.replace('sum(i)', 'i')} WHERE i < 0;"
+        database = a_database(tmp_path, view + SHOP)
+        schema = await database.schema()
+        assert [table.name for table in schema.tables] == ["slow", "customers", "orders"]
+        assert schema.tables[0].columns[0].samples == ()
+        assert schema.tables[1].columns[2].samples
+        assert (await database.values()).contains("customers", "city", "Berlin")
+        await database.close()
+
+    async def test_only_the_first_rows_of_a_large_table_are_looked_at(self, tmp_path: Path) -> None:
+        rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= 100000)"
+        script = f"CREATE TABLE big (status TEXT); INSERT INTO big {rows} SELECT 'open' FROM n; INSERT INTO big VALUES ('late');"
+        database = a_database(tmp_path, script)
+        index = await database.values()
+        assert index.contains("big", "status", "open")
+        assert not index.covers("big", "status")  # so that nobody says that a text is missing
+        await database.close()
+
 
 class TestFreshness:
     """A file that changes is seen at once."""
@@ -254,6 +289,19 @@ class TestUnavailable:
         assert (error.reason, "is empty" in error.message) == ("NotADatabase", True)
         assert path.stat().st_size == 0
 
+    async def test_a_file_that_a_writer_left_unfinished(self, tmp_path: Path) -> None:
+        writer = sqlite3.connect(a_sqlite_file(tmp_path))
+        writer.execute("PRAGMA cache_size = 1")
+        writer.executemany("INSERT INTO customers (name) VALUES (?)", [("x" * 3000,)] * 50)
+        left = tmp_path / "left"
+        left.mkdir()
+        for name in ("shop.sqlite", "shop.sqlite-journal"):
+            shutil.copy(tmp_path / name, left)
+        writer.close()
+        error = await unavailable(at(left / "shop.sqlite"))
+        assert error.reason == "NeedsWriting"
+        assert "open it once as its owner" in error.message
+
     async def test_a_folder(self, tmp_path: Path) -> None:
         assert (await unavailable(at(tmp_path))).reason == "NotADatabase"
 
@@ -295,6 +343,8 @@ class TestUnavailable:
             "sqlite://host/x",
             "postgresql://me:hunter2@db/x",
             "::",
+            "http://[::1",
+            "sqlite:///a\x00b",
         ],
     )
     def test_a_dsn_that_is_none_is_not_quoted(self, dsn: str, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Statements that must never reach the tables, or must never finish: one list for every layer's tests.
 
-``t`` and ``"order items"`` are tables that may be read, ``secret`` is one that may not.
+``t`` and ``"order items"`` are tables that may be read, ``secret`` and ``t_hidden``, a full-text table, may not.
 """
 
 COULD_WRITE = {
@@ -118,6 +118,7 @@ COULD_SPY = {
     "hidden table in a scalar": "SELECT (SELECT max(x) FROM secret)",
     "hidden table in order by": "SELECT a FROM t ORDER BY (SELECT x FROM secret)",
     "hidden table in values": "VALUES ((SELECT x FROM secret))",
+    "shadow of a hidden table": "SELECT c0 FROM t_hidden_content",
     "hidden table after in": "SELECT a FROM t WHERE b IN secret",
     "hidden table after in by schema": "SELECT a FROM t WHERE b NOT IN main.secret",
     "pragma after in": "SELECT a FROM t WHERE b IN pragma_database_list",

@@ -29,7 +29,7 @@ from sqlalchemy.pool import NullPool
 from hexflow_sql.database.fetch import Meter, fetch
 from hexflow_sql.database.heavy import bounded, mentioned
 from hexflow_sql.database.seal import LimitedConnection, Names, PlainConnection, authorizer, births
-from hexflow_sql.database.sqlite_schema import Catalogue, read_schema, read_values
+from hexflow_sql.database.sqlite_schema import Catalogue, Reader, read_schema, read_values
 from hexflow_sql.database.watch import GRACE_SECONDS, PROGRESS_STEPS, Watch, Watchdog
 from hexflow_sql.errors import DatabaseUnavailable, SqlError, StatementFailed
 from hexflow_sql.guard import check
@@ -39,7 +39,7 @@ from hexflow_sql.schema import Schema, quoted
 from hexflow_sql.values import ValueIndex
 
 SCHEMA_SECONDS = 30.0
-"""Longest reading of the schema with its sample values."""
+"""Longest statement that reads tables and columns."""
 
 LOCK_SECONDS = 2.0
 """Longest wait for another process that writes; SQLite waits in one piece."""
@@ -105,13 +105,13 @@ class SqliteDatabase:
         remedy = "write sqlite:///relative/path.sqlite or sqlite:////absolute/path.sqlite"
         try:
             url = make_url(dsn.strip())
-        except ArgumentError:
+        except (ArgumentError, ValueError):
             raise DatabaseUnavailable(
                 "BadDsn", f"Database {name!r}: the DSN is not a URL; {remedy}."
             ) from None
         if url.get_backend_name() != "sqlite" or url.host or url.username:
             raise DatabaseUnavailable("BadDsn", f"Database {name!r}: the DSN is not one of SQLite; {remedy}.")
-        if not url.database or url.database == ":memory:":
+        if not url.database or url.database == ":memory:" or "\x00" in url.database:
             raise DatabaseUnavailable("BadDsn", f"Database {name!r}: the DSN names no file; {remedy}.")
         return cls(name=name, path=base_dir / url.database, **options)
 
@@ -125,7 +125,7 @@ class SqliteDatabase:
         async with self._reading:
             stamp = self._stamp()
             if self._values is None or not self._fresh(self._values[0], self._values[1], stamp):
-                index = await self._read(lambda connection: read_values(connection, schema))
+                index = await self._read(lambda reader: read_values(reader, schema))
                 self._values = (stamp, self._clock(), index)
             return self._values[2]
 
@@ -203,8 +203,8 @@ class SqliteDatabase:
             stamp = self._stamp()
             if self._known is None or not self._fresh(self._known[0], self._known[1], stamp):
                 catalogue = await self._read(
-                    lambda connection: read_schema(
-                        connection,
+                    lambda reader: read_schema(
+                        reader,
                         include=self._include,
                         exclude=self._exclude,
                         sample_values=self._sample_values,
@@ -225,11 +225,11 @@ class SqliteDatabase:
             return catalogue
         leaks: dict[str, str] = {}
         for view in (table for table in catalogue.schema.tables if table.view):
-            text = f"SELECT 1 FROM {quoted(view.name, self.dialect)} LIMIT 0"  # noqa: S608 - quoted
+            text = f"SELECT * FROM {quoted(view.name, self.dialect)} LIMIT 0"  # noqa: S608 - quoted
             try:
                 watch = Watch(clock=self._clock, seconds=Limits().seconds)
                 nobody = asyncio.get_running_loop().create_future()
-                await self._run(text, catalogue.names, Limits(), watch, nobody)
+                await self._run(text, catalogue.names, Limits(columns=sys.maxsize), watch, nobody)
             except StatementFailed as error:
                 leaks[view.name.casefold()] = f"{view.name}: left out, since {error.message}"
         schema = replace(
@@ -244,12 +244,14 @@ class SqliteDatabase:
         )
         return Catalogue(schema, names)
 
-    async def _read(self, work: Callable[[Connection], _T]) -> _T:
+    async def _read(self, work: Callable[[Reader], _T]) -> _T:
         watch = Watch(clock=self._clock, seconds=SCHEMA_SECONDS)
         async with self._connection() as (connection, driver):
             await driver.set_progress_handler(watch.expired, PROGRESS_STEPS)
             try:
-                return await connection.run_sync(work)
+                return await connection.run_sync(
+                    lambda sync: work(Reader(sync, watch=watch, clock=self._clock))
+                )
             except BaseException:
                 watch.stop()
                 raise
@@ -308,7 +310,7 @@ class SqliteDatabase:
         return StatementFailed("Failed", text)
 
     def _unavailable(self, text: str) -> DatabaseUnavailable:
-        for part, (reason, remedy) in _REMEDIES.items():
+        for part, (reason, remedy) in (_REMEDIES | _UNFINISHED).items():
             if part in text:
                 return DatabaseUnavailable(reason, f"Database {self.name!r}: {self._path.name} {remedy}")
         return DatabaseUnavailable(
@@ -335,8 +337,9 @@ class SqliteDatabase:
             )
         if status.st_size == 0:
             raise DatabaseUnavailable("NotADatabase", f"Database {self.name!r}: {self._path.name} is empty.")
-        log = self._path.with_name(self._path.name + "-wal")
-        written = log.stat().st_mtime_ns if log.exists() else 0
+        written = 0
+        with suppress(OSError):  # it comes and goes with whoever writes
+            written = self._path.with_name(self._path.name + "-wal").stat().st_mtime_ns
         return _Stamp(modified=max(status.st_mtime_ns, written), size=status.st_size, inode=status.st_ino)
 
 
@@ -402,3 +405,12 @@ _REMEDIES = {
     "Permission denied": ("CannotOpen", "may not be read by this process; change its mode or owner."),
     "database is locked": ("Busy", "is locked by another process; try again."),
 }
+
+_UNFINISHED = {
+    "readonly database": (
+        "NeedsWriting",
+        "cannot be read without writing: it is in WAL mode in a folder that this process may not write, or "
+        "a process died while it changed it; open it once as its owner (sqlite3 FILE 'PRAGMA journal_mode=DELETE').",
+    ),
+}
+"""The same while a file is opened; of a statement it would mean that the statement writes."""

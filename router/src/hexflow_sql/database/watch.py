@@ -36,9 +36,9 @@ class Watch:
         self._stopped = False
         self._questions = 0
 
-    def start(self) -> None:
-        """Count the seconds from now on."""
-        self._deadline = self._clock() + self.seconds
+    def start(self, seconds: float | None = None) -> None:
+        """Count the seconds from now on, its own where none are given."""
+        self._deadline = self._clock() + (self.seconds if seconds is None else seconds)
 
     def stop(self) -> None:
         """Make the statement stop at its next step."""
