@@ -413,7 +413,8 @@ async def test_the_openai_client_sees_a_broken_stream_as_an_error() -> None:
                 pass
 
 
-async def test_a_tenant_cannot_raise_its_own_class() -> None:
+@pytest.mark.parametrize("workflow", ["", "shop", "nobody-knows"])
+async def test_a_tenant_cannot_raise_its_own_class(workflow: str) -> None:
     terms = WorkflowTerms(
         name="shop", pools=frozenset({"a100"}), deadline_seconds=60, class_deadlines={"gold": 20}
     )
@@ -433,6 +434,7 @@ async def test_a_tenant_cannot_raise_its_own_class() -> None:
             authorization="Bearer k",
             x_hexflow_deadline_ms="100",
             x_gateway_inference_objective="gold",
+            x_hexflow_workflow=workflow,
         )
         call = seen[0].call
         assert call.tenant == "support"

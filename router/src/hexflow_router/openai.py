@@ -124,10 +124,9 @@ class OpenAIDoor:
         if model not in offered:
             raise _no_model(head.model, offered)
         hints = read_hints(headers, head.metadata, alias_stage=alias_stage)
-        tenant = catalogue.doorkeeper.admit(
-            authorization=authorization,
-            workflow=hints.workflow if hints.workflow in catalogue.workflows else None,
-        )
+        # A name that nobody knows must not rid a tenant of its own workflow's terms.
+        workflow = hints.workflow if hints.workflow in catalogue.workflows else None
+        tenant = catalogue.doorkeeper.admit(authorization=authorization, workflow=workflow)
         if self._driver.outstanding >= self._most_outstanding:
             raise ApiError(
                 "Too many calls wait; ask again later.",
@@ -144,7 +143,7 @@ class OpenAIDoor:
             head=head,
             hints=hints,
             tenant=tenant,
-            terms=catalogue.workflows.get(hints.workflow or tenant.workflow),
+            terms=catalogue.workflows.get(workflow or tenant.workflow),
             offer=offered[model],
             now=now,
             arrival=arrival,
