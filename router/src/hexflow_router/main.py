@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 import uvicorn
+import uvloop
 from starlette.types import ASGIApp
 
 from hexflow_api import ResourceError
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A cancelled statement has its connection closed under its cursor; the pool tells each with a traceback.
         logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
         logging.getLogger("hexflow").setLevel(settings.log_level.upper())
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings))
     except (SettingsError, ResourceError, JournalError, StartError) as problem:
         sys.stderr.write(f"hexflow router cannot start: {problem}\n")
@@ -149,11 +150,3 @@ def _server(app: ASGIApp) -> _Server:
 def _address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.Loop
