@@ -17,7 +17,7 @@ MAX_SECRET_BYTES: Final = 1024 * 1024
 """What Kubernetes lets a Secret hold."""
 
 
-class SecretMissing(LookupError):  # noqa: N818 - it names what is so
+class SecretMissing(LookupError):
     """A secret that a resource names is not there or cannot be read."""
 
 

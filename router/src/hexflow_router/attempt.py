@@ -61,7 +61,7 @@ _NOT_FOR_CLIENTS = frozenset(
 _ELSEWHERE = frozenset({404, 408, 425, 429})
 
 
-class AttemptFailed(Exception):  # noqa: N818 - what happened
+class AttemptFailed(Exception):
     """Say why a try failed."""
 
     def __init__(

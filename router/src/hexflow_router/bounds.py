@@ -32,7 +32,7 @@ LINGER_SECONDS = 1.0
 """Real seconds that a refused client may be silent while what it still sends is thrown away."""
 
 
-class ClientGone(Exception):  # noqa: N818 - what happened
+class ClientGone(Exception):
     """The client left before its request was whole."""
 
 

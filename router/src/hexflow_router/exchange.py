@@ -16,7 +16,7 @@ Headers = Sequence[tuple[str, str]]
 """Header fields in order, names in lower case."""
 
 
-class CallFailed(ApiError):  # noqa: N818 - what happened, as CancelledError's siblings say it
+class CallFailed(ApiError):
     """Say that a call ended without an answer.
 
     ``status`` is what a client is to be told: 503 when no instance could take it, 502 when those tried failed,

@@ -27,7 +27,7 @@ _LARGE = 1 << 20
 """Bytes past which aiohttp is given a body as a file, which it sends in pieces."""
 
 
-class UpstreamFailed(Exception):  # noqa: N818 - what happened
+class UpstreamFailed(Exception):
     """Say that an engine could not be reached or its answer could not be read; ``reason`` is a CamelCase word."""
 
     def __init__(self, reason: str, message: str) -> None:

@@ -28,7 +28,7 @@ class ProbeRule:
     """Age at which the engine's metrics are no longer believed."""
 
 
-class _NotReady(Exception):  # noqa: N818 - a finding
+class _NotReady(Exception):
     def __init__(self, reason: str, message: str, *, down: bool = False) -> None:
         super().__init__(message)
         self.reason = reason

@@ -14,7 +14,7 @@ class SqlError(Exception):
         self.message = message
 
 
-class DatabaseUnavailable(SqlError):  # noqa: N818 - an outcome, named as people say it
+class DatabaseUnavailable(SqlError):
     """The database cannot be opened or read; the message says what to change."""
 
 
@@ -22,15 +22,15 @@ class StatementError(SqlError):
     """A statement gave no result."""
 
 
-class StatementRefused(StatementError):  # noqa: N818 - an outcome, named as people say it
+class StatementRefused(StatementError):
     """The guard does not let the statement through to the database (``guard.py`` lists the reasons)."""
 
 
-class StatementFailed(StatementError):  # noqa: N818 - an outcome, named as people say it
+class StatementFailed(StatementError):
     """The database refused the statement or could not finish it; the message is the database's own."""
 
 
-class NoAnswer(SqlError):  # noqa: N818 - an outcome, named as people say it
+class NoAnswer(SqlError):
     """The stages came to an end without rows: a typed outcome, not a defect."""
 
 

@@ -1,7 +1,5 @@
 """What can go wrong when the kernel is told something: a few errors, each saying what to do instead."""
 
-# ruff: noqa: N818  An error is named for what is wrong (UnknownCall); the base says that it is one.
-
 
 class SchedulerError(Exception):
     """Refuse an input; nothing has changed by it."""

@@ -59,7 +59,7 @@ HEAVY = (
 )
 
 
-class HeavyCall(Exception):  # noqa: N818 - SQLite turns it into its own words
+class HeavyCall(Exception):
     """A call would take too long."""
 
 
