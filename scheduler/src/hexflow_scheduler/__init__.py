@@ -31,7 +31,7 @@ from hexflow_scheduler.parameter import Parameter, Parameters
 from hexflow_scheduler.policy import DEFAULT_POLICY, Policy, policy_names
 from hexflow_scheduler.profile import Profile
 from hexflow_scheduler.recording import RecordingKernel
-from hexflow_scheduler.replay import Difference, Replay, Replayed, replay
+from hexflow_scheduler.replay import Difference, Replayed, replay
 from hexflow_scheduler.timescale import TimeScale
 from hexflow_scheduler.view import InstanceView, KernelView, RunningCall, WaitingCall
 from hexflow_scheduler.workflow import Progress, StageProgress, StageState, StageTemplate, WorkflowTemplate
@@ -66,7 +66,6 @@ __all__ = [
     "Progress",
     "Record",
     "RecordingKernel",
-    "Replay",
     "Replayed",
     "RunningCall",
     "SchedulerError",

@@ -30,36 +30,6 @@ class Difference:
         )
 
 
-class Replay:
-    """Feed records to a fresh kernel, one by one."""
-
-    kernel: Kernel
-
-    def __init__(self, start: Record) -> None:
-        self._begin(start)
-
-    def feed(self, record: Record) -> Difference | None:
-        """Give the kernel a record's input; return the difference if it decides otherwise.
-
-        Another start is where a router began anew, and so does the replay. Raises InvalidRecord for a gap
-        in the log or an input that cannot be.
-        """
-        if record.input == START:
-            self._begin(record)
-            return None
-        if record.sequence != self._next:
-            raise InvalidRecord(
-                f"record {record.sequence} follows where {self._next} should; lines are missing"
-            )
-        self._next += 1
-        decided = apply(self.kernel, record)
-        return None if decided == record.decisions else Difference(record=record, decided=decided)
-
-    def _begin(self, start: Record) -> None:
-        self.kernel = kernel_of(start)
-        self._next = start.sequence + 1
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
     """Report a replay."""
@@ -73,18 +43,28 @@ class Replayed:
 
 
 def replay(records: Iterable[Record]) -> Replayed:
-    """Replay a log up to its end or the first difference. Raises InvalidRecord."""
-    stream = iter(records)
-    start = next(stream, None)
-    if start is None:
-        raise InvalidRecord("an event log has at least one record; this one is empty")
-    replaying = Replay(start)
-    inputs = decisions = 0
-    difference = None
-    for record in stream:
-        inputs += record.input != START
+    """Replay a log up to its end or the first difference.
+
+    Another start is where a router began anew, and so does the replay. Raises InvalidRecord for a log that
+    is empty, lacks its head, has a gap, or holds an input that cannot be.
+    """
+    kernel: Kernel | None = None
+    expected = inputs = decisions = 0
+    for record in records:
+        if kernel is None or record.input == START:
+            kernel, expected = kernel_of(record), record.sequence + 1
+            continue
+        if record.sequence != expected:
+            raise InvalidRecord(
+                f"record {record.sequence} follows where {expected} should; lines are missing"
+            )
+        expected += 1
+        inputs += 1
         decisions += len(record.decisions)
-        difference = replaying.feed(record)
-        if difference is not None:
-            break
-    return Replayed(kernel=replaying.kernel, inputs=inputs, decisions=decisions, difference=difference)
+        decided = apply(kernel, record)
+        if decided != record.decisions:
+            difference = Difference(record=record, decided=decided)
+            return Replayed(kernel=kernel, inputs=inputs, decisions=decisions, difference=difference)
+    if kernel is None:
+        raise InvalidRecord("an event log has at least one record; this one is empty")
+    return Replayed(kernel=kernel, inputs=inputs, decisions=decisions, difference=None)
