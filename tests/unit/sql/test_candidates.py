@@ -48,6 +48,15 @@ async def test_several_samples_of_one_request_are_several_candidates(shop: Datab
     assert model.requests[0].samples == 4
 
 
+async def test_an_engine_that_sends_more_samples_than_asked_for_gets_no_more_candidates(
+    shop: Database,
+) -> None:
+    many = a_completion(*["```sql\nSELECT 1\n```"] * 50)
+    model = ScriptedModel({"candidate": lambda _: many})
+    draft = await run_stage("CandidateGeneration", a_draft(), model=model, database=shop, fan_out=2)
+    assert len(draft.candidates) == 2
+
+
 async def test_settings_reach_the_request(shop: Database) -> None:
     model = ScriptedModel({"candidate": FOUR})
     await run_stage(
@@ -234,6 +243,20 @@ async def test_a_schema_that_is_too_large_is_pruned_to_what_was_linked(shop: Dat
     draft = a_draft(schema=schema, linked={"table_3": ("note",)})
     await run_stage("CandidateGeneration", draft, model=model, database=shop)
     assert text_of(model.requests[0]).count("CREATE TABLE") == 1
+
+
+async def test_links_to_more_than_fits_keep_the_nearest_tables(shop: Database) -> None:
+    linked = dict.fromkeys((f"table_{i}" for i in range(900)), ())
+    draft = a_draft(
+        "What is amount 7 of table 7?",
+        schema=a_schema(*(a_table(f"table_{i}", "id", f"amount_{i}") for i in range(900))),
+        linked=linked,
+    )
+    model = ScriptedModel({"candidate": fenced("SELECT 1")})
+    await run_stage("CandidateGeneration", draft, model=model, database=shop, fan_out=1, schema_tokens=500)
+    schema = text_of(model.requests[0]).partition("Probably needed")[0]
+    assert 'CREATE TABLE "table_7"' in schema
+    assert schema.count("CREATE TABLE") < 50
 
 
 async def test_a_large_schema_without_links_keeps_the_nearest_tables(shop: Database) -> None:

@@ -102,6 +102,13 @@ async def test_the_same_statement_again_ends_it(shop: Database) -> None:
     assert len(model.requests) == 1
 
 
+async def test_what_was_tried_before_is_shown_as_it_was_written(shop: Database) -> None:
+    bad = "SELECT custmer -- the id\nFROM customers"
+    model = ScriptedModel({"correction": [fenced(WORSE), fenced(GOOD)]})
+    await corrected(shop, bad, model=model)
+    assert bad in text_of(model.requests[1])
+
+
 async def test_going_back_and_forth_between_two_statements_ends_it(shop: Database) -> None:
     model = ScriptedModel({"correction": [fenced(WORSE), fenced(BAD)]})
     with pytest.raises(AllCandidatesFailed):

@@ -162,6 +162,7 @@ async def test_an_error_of_the_model_costs_the_tests_and_no_more() -> None:
         ('Only the second: ```json\n{"passes": [2]}\n```', 1),
         ("The second one.", 0),
         ('{"passes": 2}', 0),
+        (f'{{"passes": ["{"9" * 5000}", 2]}}', 1),  # more digits than Python turns into a number
         ('{"passes": null}', 0),
     ],
 )

@@ -1,5 +1,7 @@
 """Schema linking."""
 
+import json
+
 import pytest
 
 from hexflow_sql import CompletionError, Database, Draft, Event, StageTimedOut, TablesLinked
@@ -94,6 +96,29 @@ async def test_tables_that_do_not_exist_are_dropped(shop: Database) -> None:
     model = ScriptedModel({"schema-linking": '{"tables": [{"table": "secret", "columns": []}, 7, null]}'})
     draft = await run_stage("SchemaLinking", await a_shop_draft(shop), model=model, database=shop)
     assert draft.linked is None
+
+
+@pytest.mark.parametrize("columns", ["7", '"city"', "null", "true", '{"city": 1}'])
+async def test_columns_that_are_no_list_keep_the_whole_table(columns: str, shop: Database) -> None:
+    text = f'{{"tables": [{{"table": "customers", "columns": {columns}}}]}}'
+    model = ScriptedModel({"schema-linking": text})
+    draft = await run_stage("SchemaLinking", await a_shop_draft(shop), model=model, database=shop)
+    assert draft.linked == {"customers": ()}
+
+
+async def test_a_model_that_names_every_table_gets_as_many_as_fit(shop: Database) -> None:
+    everything = json.dumps({"tables": [table.name for table in MANY.tables]})
+    model = ScriptedModel({"schema-linking": everything})
+    await run_stage(
+        "SchemaLinking",
+        a_draft("What is amount 7 of table 7?", schema=MANY),
+        model=model,
+        database=shop,
+        schema_tokens=20_000,
+    )
+    second = text_of(model.requests[1])
+    assert 'CREATE TABLE "table_7"' in second
+    assert len(second) < 80_000
 
 
 async def test_a_schema_of_900_tables_is_narrowed_in_two_steps(shop: Database) -> None:

@@ -95,8 +95,9 @@ class CandidateGeneration:
             if isinstance(end, CompletionError):
                 found.append(Candidate(index=len(found), error=str(end), reason=end.reason))
                 continue
-            reasons = (*end.finish_reasons, *["stop"] * len(end.texts))
-            for text, reason in zip(end.texts, reasons, strict=False):
+            texts = end.texts[: self._settings.samples]  # an engine may send more than it was asked for
+            reasons = (*end.finish_reasons, *["stop"] * len(texts))
+            for text, reason in zip(texts, reasons, strict=False):
                 read = read_candidate(
                     Candidate(index=len(found)), text, dialect=dialect, finish_reason=reason
                 )

@@ -18,7 +18,7 @@ from hexflow_sql.stage.candidates import read_candidate
 from hexflow_sql.stage.events import CandidateExtracted, Observer, PartSkipped
 from hexflow_sql.stage.protocol import Sleep, StageSettings, TimeLeft
 from hexflow_sql.stage.shown import shown_schema
-from hexflow_sql.stage.statements import Outcome, Statements
+from hexflow_sql.stage.statements import Outcome, Statements, folded
 from hexflow_sql.stage.waiting import collect, fail_if_late
 from hexflow_sql.values import ValueIndex
 
@@ -156,7 +156,7 @@ class _Chain:
     async def _try(self, candidate: Candidate) -> bool:
         """Run a statement and keep it; False when its error is one that was there before."""
         assert candidate.sql is not None  # noqa: S101 - callers made sure
-        self._tried.append(_folded(candidate.sql))
+        self._tried.append(folded(candidate.sql))
         outcome = await self._statements.run(candidate.sql, candidate=candidate.index, round=candidate.rounds)
         repeated = outcome.error is not None and outcome.error in self._errors
         if outcome.error is not None:
@@ -233,14 +233,10 @@ class _Chain:
         )
         if repaired.refusal is not None and before.result is None:
             self.candidate = replace(self.candidate, refusal=repaired.refusal)
-        if repaired.sql is None or _folded(repaired.sql) in self._tried:
+        if repaired.sql is None or folded(repaired.sql) in self._tried:
             return None
         return repaired
 
 
 def _with(candidate: Candidate, outcome: Outcome) -> Candidate:
     return replace(candidate, result=outcome.result, error=outcome.error, reason=outcome.reason)
-
-
-def _folded(sql: str) -> str:
-    return " ".join(sql.split()).rstrip("; ")

@@ -232,10 +232,8 @@ def read_passes(ended: Ended, known: frozenset[int]) -> frozenset[int] | None:
     listed = data.get("passes") if isinstance(data, Mapping) else data
     if not isinstance(listed, list):
         return None
-    numbers = {
-        int(number) for number in listed if isinstance(number, int | str) and str(number).strip().isdecimal()
-    }
-    return frozenset(number - 1 for number in numbers) & known
+    numbers = {str(number).strip() for number in listed if isinstance(number, int | str)}
+    return frozenset(index for index in known if str(index + 1) in numbers)
 
 
 def _decided(so_far: Sequence[Ended], known: frozenset[int]) -> bool:

@@ -16,7 +16,7 @@ from hexflow_sql.prompt import linking
 from hexflow_sql.schema import Schema, render_names
 from hexflow_sql.stage.events import Observer, PartSkipped, TablesLinked
 from hexflow_sql.stage.protocol import Sleep, StageSettings, TimeLeft
-from hexflow_sql.stage.shown import estimated_tokens, fits, nearest
+from hexflow_sql.stage.shown import as_fits, estimated_tokens, fits
 from hexflow_sql.stage.waiting import collect, fail_if_late
 
 MAX_TOKENS = 800
@@ -99,7 +99,8 @@ class SchemaLinking:
                 if whole or attempt == 1:
                     break
                 # The names alone chose the tables; their DDL chooses the columns.
-                whole, schema = True, draft.schema.pruned(dict.fromkeys(found, ()))
+                whole = True
+                schema = as_fits(draft.schema.pruned(dict.fromkeys(found, ())), draft, settings)
         if linked is None:
             return self._without(draft, "no request named a table of the schema", observe)
         draft = replace(draft, linked=linked)
@@ -141,7 +142,7 @@ class SchemaLinking:
         """Keep what a list of names has room for; all of it in all but the largest schemas."""
         if estimated_tokens(render_names(draft.schema)) <= self._settings.schema_tokens:
             return draft.schema
-        return nearest(draft, self._settings)
+        return as_fits(draft.schema, draft, self._settings)
 
     def _without(self, draft: Draft, why: str, observe: Observer) -> Draft:
         observe(PartSkipped(stage=self.name, what="linking", why=why))
@@ -163,6 +164,10 @@ def read_linked(completion: Completion, schema: Schema) -> Linked | None:
         if table is None:
             continue
         named = entry.get("columns") if isinstance(entry, Mapping) else None
-        columns = (table.column(column) for column in named or () if isinstance(column, str))
+        columns = (
+            table.column(column)
+            for column in (named if isinstance(named, list) else ())
+            if isinstance(column, str)
+        )
         linked[table.name] = tuple(dict.fromkeys(column.name for column in columns if column is not None))
     return linked or None

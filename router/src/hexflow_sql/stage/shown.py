@@ -1,6 +1,7 @@
 """Which part of the schema a prompt shows: all of it while it fits, what linking chose when it does not."""
 
 import re
+from dataclasses import replace
 
 from hexflow_sql.draft import Draft
 from hexflow_sql.schema import Schema, Table, render
@@ -26,13 +27,13 @@ def shown_schema(draft: Draft, settings: StageSettings) -> Schema:
     """Choose what a prompt shows. The whole schema is the same for every question, so caches hit."""
     if fits(draft.schema, settings):
         return draft.schema
-    if draft.linked:
-        return draft.schema.pruned(draft.linked)
-    return nearest(draft, settings)
+    return as_fits(draft.schema.pruned(draft.linked) if draft.linked else draft.schema, draft, settings)
 
 
-def nearest(draft: Draft, settings: StageSettings) -> Schema:
+def as_fits(schema: Schema, draft: Draft, settings: StageSettings) -> Schema:
     """Keep the tables that share most words with the question, as many as fit, in the schema's order."""
+    if fits(schema, settings):
+        return schema
     asked = words(f"{draft.question.text} {draft.question.evidence}")
     matched = {match.table for match in draft.matches}
 
@@ -41,16 +42,16 @@ def nearest(draft: Draft, settings: StageSettings) -> Schema:
         inner = {word for column in table.columns for word in words(column.name)}
         return 3 * len(asked & own) + len(asked & inner) + (4 if table.name in matched else 0)
 
-    ranked = sorted(draft.schema.tables, key=score, reverse=True)
+    ranked = sorted(schema.tables, key=score, reverse=True)
     kept: list[Table] = []
     tokens = 0
     for table in ranked:
-        cost = estimated_tokens(render(Schema(dialect=draft.schema.dialect, tables=(table,))))
+        cost = estimated_tokens(render(replace(schema, tables=(table,)), samples=settings.sample_values))
         if kept and tokens + cost > settings.schema_tokens:
             break
         kept.append(table)
         tokens += cost
-    return draft.schema.pruned({table.name: () for table in kept})
+    return schema.pruned({table.name: () for table in kept})
 
 
 def words(text: str) -> set[str]:

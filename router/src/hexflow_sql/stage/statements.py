@@ -43,7 +43,7 @@ class Statements:
         self._observe = observe
         self._running: dict[str, asyncio.Task[Outcome]] = {}
         self._known = {
-            _folded(candidate.sql): Outcome(
+            folded(candidate.sql): Outcome(
                 result=candidate.result, error=candidate.error, reason=candidate.reason
             )
             for candidate in known
@@ -52,16 +52,16 @@ class Statements:
 
     async def run(self, sql: str, *, candidate: int, round: int) -> Outcome:
         """Run a statement, or share the outcome of the same text. Raises DatabaseUnavailable."""
-        folded = _folded(sql)
-        outcome = self._known.get(folded)
-        reused = outcome is not None or folded in self._running
+        text = folded(sql)
+        outcome = self._known.get(text)
+        reused = outcome is not None or text in self._running
         if outcome is None:
-            task = self._running.get(folded)
+            task = self._running.get(text)
             if task is None:
                 task = asyncio.ensure_future(self._execute(sql))
-                self._running[folded] = task
+                self._running[text] = task
             outcome = await asyncio.shield(task)
-            self._known[folded] = outcome
+            self._known[text] = outcome
         result = outcome.result
         self._observe(
             StatementTried(
@@ -95,5 +95,6 @@ class Statements:
             return Outcome(error=error.message, reason=error.reason)
 
 
-def _folded(sql: str | None) -> str:
+def folded(sql: str | None) -> str:
+    """Return what two statements must share to be the same text."""
     return (sql or "").strip().rstrip(";").rstrip()
