@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import aclosing
@@ -23,6 +24,8 @@ from hexflow_cli.watch import QueryWatch
 from hexflow_router.answer import Answer, Status
 
 _MOST_STDIN_BYTES = 1024 * 1024
+_OUT_OF_REACH = frozenset({"ConnectFailed", "DatabaseUnavailable", "NoInstance", "NoInstanceInTime"})
+"""Reasons for which another wording of the question would not help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +74,7 @@ async def ask(options: AskOptions) -> int:
 
 
 def _body(options: AskOptions) -> dict[str, Any]:
-    question = _from_stdin() if options.question == "-" else options.question
+    question = _from_stdin() if options.question == "-" else _utf8(os.fsencode(options.question))
     if not question.strip():
         raise CommandError("The question is empty. Write one.", code=ExitCode.USAGE, reason="EmptyQuestion")
     deadline = options.deadline_seconds
@@ -98,11 +101,15 @@ def _from_stdin() -> str:
             code=ExitCode.USAGE,
             reason="QuestionTooLong",
         )
+    return _utf8(data).strip()
+
+
+def _utf8(data: bytes) -> str:
     try:
-        return data.decode("utf-8").strip()
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise CommandError(
-            f"The question on stdin is no UTF-8 text (byte {error.start}). Convert it, for example with iconv.",
+            f"The question is no UTF-8 text (byte {error.start}). Convert it, for example with iconv.",
             code=ExitCode.USAGE,
             reason="InvalidUtf8",
         ) from error
@@ -138,7 +145,7 @@ def _show(answer: Answer, options: AskOptions) -> int:
     succeeded = answer.status is Status.SUCCEEDED
     if options.as_json:
         print_json(answer.data())
-        return ExitCode.DONE if succeeded else ExitCode.FAILED
+        return _code(answer)
     if options.show_sql and answer.sql:
         stderr.print(table.sql_block(answer.sql))
     if succeeded and answer.columns is not None:
@@ -155,4 +162,10 @@ def _show(answer: Answer, options: AskOptions) -> int:
         return ExitCode.DONE
     message = answer.message or f"The question ended {answer.status.value}."
     print_error(CommandError(message, reason=answer.reason or answer.status.value))
-    return ExitCode.FAILED
+    return _code(answer)
+
+
+def _code(answer: Answer) -> ExitCode:
+    if answer.status is Status.SUCCEEDED:
+        return ExitCode.DONE
+    return ExitCode.UNREACHABLE if answer.reason in _OUT_OF_REACH else ExitCode.FAILED

@@ -77,11 +77,11 @@ class BurstBoard:
 
     def _questions(self, room: int) -> Table:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=True, show_edge=False)
-        table.add_column("#", justify="right", no_wrap=True)
-        table.add_column("Tenant", no_wrap=True)
+        table.add_column("#", justify="right", no_wrap=True, width=2)
+        table.add_column("Tenant", no_wrap=True, max_width=10, overflow="ellipsis")
         table.add_column("Question", no_wrap=True, overflow="ellipsis", ratio=1)
-        table.add_column("Now", no_wrap=True, width=24, overflow="ellipsis")
-        table.add_column("Seconds", justify="right", no_wrap=True, width=16)
+        table.add_column("Now", no_wrap=True, width=20, overflow="ellipsis")
+        table.add_column("Seconds", justify="right", no_wrap=True, width=11)
         running = [(number, line) for number, line in self.lines.items() if line.outcome is None]
         ended = [(number, line) for number, line in reversed(self.lines.items()) if line.outcome is not None]
         for number, line in (*running, *ended)[:room]:

@@ -164,6 +164,6 @@ def _error_object(body: bytes) -> Mapping[str, Any] | None:
 
 def _plain(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
-        number = error.os_error.errno
-        return os.strerror(number).lower() if number else str(error.os_error)
+        number, words = error.os_error.errno, error.os_error.strerror
+        return (os.strerror(number) if number and number > 0 else words or str(error.os_error)).lower()
     return str(error) or type(error).__name__

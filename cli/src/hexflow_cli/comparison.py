@@ -13,29 +13,35 @@ from hexflow_cli.report import Latency, Outcome, Report
 from hexflow_cli.table import all_calls
 from hexflow_router.answer import CallReport
 
+_NARROW = 80
+"""Columns of a terminal below which tables go without what others show too."""
 
-def answers_table(report: Report) -> Table:
-    """Show each question with its statement, rows, time and instances."""
+
+def answers_table(report: Report, *, width: int) -> Table:
+    """Show each question with its statement, rows, time and instances, in a terminal of that width."""
+    wide = width >= _NARROW
     table = _table(f"Answers under {report.policy}, in emulated seconds", expand=True)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("Question and statement", ratio=1, no_wrap=True, overflow="ellipsis")
     table.add_column("Rows", justify="right", no_wrap=True)
     table.add_column("Seconds", justify="right", no_wrap=True)
     table.add_column("In time", no_wrap=True)
-    table.add_column("Calls", justify="right", no_wrap=True)
-    table.add_column("Instances", no_wrap=True, width=23, overflow="ellipsis")
+    if wide:
+        table.add_column("Calls", justify="right", no_wrap=True)
+        table.add_column("Instances", no_wrap=True, width=23, overflow="ellipsis")
     for outcome in report.outcomes:
-        table.add_row(*_answer_cells(outcome))
+        table.add_row(*_answer_cells(outcome)[: len(table.columns)])
     return table
 
 
 def policies_table(reports: Sequence[Report]) -> Table:
     """Show the figures of each policy on the same burst, the gain in the last column."""
-    table = _table("The same questions, the same GPUs, two policies")
-    table.add_column("In emulated seconds", no_wrap=True)
+    two = len(reports) == 2
+    table = _table("The same questions, the same GPUs, two policies" if two else "How long answers took")
+    table.add_column("In emulated seconds", overflow="fold")
     for report in reports:
         table.add_column(report.policy, justify="right", no_wrap=True)
-    if len(reports) == 2:
+    if two:
         table.add_column("Gain", justify="right", no_wrap=True)
     _row(table, reports, "Half were answered within (P50)", lambda r: r.overall.p50_seconds, _plain)
     _row(table, reports, "95 % were answered within (P95)", lambda r: r.overall.p95_seconds, _plain)
@@ -49,13 +55,16 @@ def policies_table(reports: Sequence[Report]) -> Table:
 
 def stages_table(reports: Sequence[Report]) -> Table:
     """Show where a question's time went, stage by stage: by the clock, so parallel calls count once."""
-    table = _table("Where a question's time went (mean emulated seconds by the clock)")
-    table.caption = f"waited, engine, SQL: under {reports[0].policy}, on a stage's longest chain of calls"
+    table = _table("Where a question's time went (mean emulated seconds)")
+    table.caption = (
+        f"Under {reports[0].policy}, of these seconds: waited for a GPU, then at the engine, on the longest chain of "
+        "calls; SQL is the sum of statements that run side by side."
+    )
     table.caption_justify = "left"
-    table.add_column("Stage", no_wrap=True)
+    table.add_column("Stage", overflow="fold")
     table.add_column("Calls", justify="right", no_wrap=True)
     for report in reports:
-        table.add_column(report.policy, justify="right", no_wrap=True)
+        table.add_column(report.policy, justify="right", overflow="fold")
     for name in ("waited", "engine", "SQL"):
         table.add_column(name, justify="right", no_wrap=True, style="dim")
     stages = [{stage.stage: stage for stage in report.stages} for report in reports]
@@ -75,11 +84,17 @@ def stages_table(reports: Sequence[Report]) -> Table:
     return table
 
 
-def instances_table(reports: Sequence[Report]) -> Table:
-    """Show what each GPU did under each policy, in seconds a call."""
+def instances_table(reports: Sequence[Report], *, width: int) -> Table:
+    """Show what each GPU did under each policy, in seconds a call, in a terminal of that width."""
+    wide = width >= _NARROW
     table = _table("What each GPU did (emulated seconds a call)")
-    table.add_column("Instance", no_wrap=True)
-    table.add_column("GPU", no_wrap=True)
+    table.caption = (
+        "Waited: at the router and in the engine's own queue. Cached: prompt tokens that needed no prefill."
+    )
+    table.caption_justify = "left"
+    table.add_column("Instance", overflow="fold")
+    if wide:
+        table.add_column("GPU", no_wrap=True)
     for name in ("Calls", "Share", "Waited", "Prefill", "Decode", "Cached"):
         table.add_column(name, justify="right", no_wrap=True)
     for report in reports:
@@ -90,7 +105,7 @@ def instances_table(reports: Sequence[Report]) -> Table:
             waited = item.waited_seconds + item.engine.queued_seconds
             table.add_row(
                 f"  {item.instance}",
-                item.gpu_type,
+                *([item.gpu_type] if wide else []),
                 str(item.calls),
                 f"{item.calls / total:.0%}",
                 f"{waited / calls:.2f}",
@@ -115,7 +130,9 @@ def conclusion(reports: Sequence[Report], *, time_scale: float) -> RenderableTyp
         )
     lines.append(
         Text(
-            f"Statements and rows are real. Seconds are emulated: the GPUs' time was kept {time_scale:g} times faster.",
+            f"Statements and rows are real. Seconds are emulated: the GPUs' time was kept {time_scale:g} times faster, "
+            f"so a second of real work (SQL, HTTP, the scheduler) counts as {time_scale:g}. "
+            "Other runs differ by a few seconds: real work never takes the same time twice.",
             style="dim",
         )
     )

@@ -37,9 +37,9 @@ def print_error(error: CommandError, *, as_json: bool = False) -> None:
     if as_json:
         print_json({"error": {"reason": error.reason, "message": str(error), "exitCode": int(error.code)}})
         return
-    stderr.print(Text.assemble(("Error: ", "bold red"), str(error)))
+    say(Text.assemble(("Error: ", "bold red"), str(error)))
 
 
-def note(message: str) -> None:
-    """Write a remark to stderr."""
-    stderr.print(Text(message, style="dim"))
+def say(text: Text) -> None:
+    """Write sentences to stderr: wrapped between words for a person, line by line as they are into a file or pipe."""
+    stderr.print(text, soft_wrap=not stderr.is_terminal)

@@ -5,6 +5,7 @@ before anything starts.
 """
 
 import asyncio
+import sqlite3
 from pathlib import Path
 
 from hexflow_api import Database, Resources, TextToSQLWorkflow
@@ -51,5 +52,14 @@ async def _check(workflow: TextToSQLWorkflow, database: Database, resources: Res
 def _build_missing_shop(address: str) -> None:
     file = Path(address.removeprefix(SQLITE_SCHEME))
     named = address.startswith(SQLITE_SCHEME) and file.name == SHOP_FILE
-    if named and file.parent.is_dir() and not file.exists():
+    if not named or not file.parent.is_dir() or file.exists():
+        return
+    try:
         build_shop(file)
+    except (OSError, sqlite3.Error) as error:
+        raise CommandError(
+            f"The sample shop cannot be built as {file} ({error}). Let the folder be written, or put the file there "
+            "yourself.",
+            code=ExitCode.ENVIRONMENT,
+            reason="ShopNotBuilt",
+        ) from error

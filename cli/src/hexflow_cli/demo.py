@@ -86,7 +86,7 @@ def _introduce(questions: int) -> None:
 async def _run(policy: str, burst: tuple[Asking, ...], options: DemoOptions) -> Report:
     stderr.print(Text(f"Starting the fleet and a router under {policy} …", style="dim"))
     laptop_options = LaptopOptions(
-        book=options.book or samples.BOOK, time_scale=options.time_scale, policy=policy
+        book=samples.book(options.book), time_scale=options.time_scale, policy=policy
     )
     async with a_laptop(laptop_options, log=_silent, note=_silent_note) as laptop:
         return await _burst(laptop, policy, burst, options)
@@ -126,13 +126,13 @@ async def _burst(laptop: Laptop, policy: str, burst: tuple[Asking, ...], options
 
 
 def _show(reports: list[Report], *, time_scale: float) -> None:
-    stdout.print(comparison.answers_table(reports[0]))
+    stdout.print(comparison.answers_table(reports[0], width=stdout.width))
     for report in reports:
         if report.wrong:
             stdout.print(comparison.wrong_table(report))
     stdout.print(comparison.policies_table(reports))
     stdout.print(comparison.stages_table(reports))
-    stdout.print(comparison.instances_table(reports))
+    stdout.print(comparison.instances_table(reports, width=stdout.width))
     stdout.print(comparison.conclusion(reports, time_scale=time_scale))
 
 

@@ -67,6 +67,7 @@ class Laptop:
         )
         self._router: Child | None = None
         self._closing = False
+        self._published = False
         self._seen: Fingerprint = frozenset()
         self.resources: Resources
         self.url = ""
@@ -110,6 +111,8 @@ class Laptop:
                 resources = load_resources(self._options.paths)
                 await check_databases(resources)
                 await self.apply(resources)
+                if self._published:
+                    self.state().write()
                 self._note("resources changed and were applied")
             except (ResourceError, CommandError) as error:
                 self._note(f"resources changed, but are wrong; the last good ones stay in force:\n{error}")
@@ -145,6 +148,7 @@ class Laptop:
     def publish(self) -> Path:
         """Write the state file, by which `hexflow ask` finds us, and have it removed when we end."""
         path = self.state().write()
+        self._published = True
         self._supervisor.remove_at_end(path)
         return path
 

@@ -16,7 +16,10 @@ def free_port(host: str) -> int:
     """
     family, _, _, _, address = _resolve(host, 0)
     with socket.socket(family, socket.SOCK_STREAM) as listener:
-        listener.bind(address)
+        try:
+            listener.bind(address)
+        except OSError as error:
+            raise _not_here(host, error) from error
         return int(listener.getsockname()[1])
 
 
@@ -43,6 +46,7 @@ def claim(host: str, port: int, *, option: str) -> int:
         )
     if is_free(host, port):
         return port
+    free_port(host)  # says so where the address itself is the trouble
     raise CommandError(
         f"Port {port} of {host} is in use{_owner(port)}. Choose another with {option}, or leave {option} out "
         "and a free one is found.",
@@ -60,11 +64,15 @@ def _resolve(host: str, port: int) -> tuple[int, int, int, str, tuple[object, ..
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except OSError as error:
-        raise CommandError(
-            f"--host {host} is no address of this machine ({error.strerror}). Use 127.0.0.1, or 0.0.0.0 for all.",
-            code=ExitCode.USAGE,
-            reason="InvalidHost",
-        ) from error
+        raise _not_here(host, error) from error
+
+
+def _not_here(host: str, error: OSError) -> CommandError:
+    return CommandError(
+        f"--host {host} is no address of this machine ({error.strerror}). Use 127.0.0.1, or 0.0.0.0 for all.",
+        code=ExitCode.USAGE,
+        reason="InvalidHost",
+    )
 
 
 def _owner(port: int) -> str:

@@ -20,7 +20,8 @@ _OPENING = """\
 This page is generated from the code by `python -m hexflow_cli.reference`; a test keeps it fresh.
 
 Results go to stdout; progress, logs and errors go to stderr. With `--json` stdout holds exactly one JSON document, an
-error too: `{"error": {"reason": "PortInUse", "message": "…", "exitCode": 5}}`.
+error too: `{"error": {"reason": "PortInUse", "message": "…", "exitCode": 5}}`. Only a command line that cannot be read
+(an unknown option, a word for a number) is told on stderr alone, with status 2.
 
 `hexflow ask` finds the router by `--url`, then the variable `HEXFLOW_URL`, then the state file of the `hexflow up` that
 was started last and still runs, then port 8080 of the loopback. State files lie in the user's state folder, or in the

@@ -12,10 +12,26 @@ from ruamel.yaml import YAML
 import hexflow_cli.sample
 from hexflow_api.workflow import PAPER_STAGES
 from hexflow_cli.exitcode import CommandError, ExitCode
+from hexflow_emulator import AnswerBook, BookError
 
 _PACKAGE = Path(hexflow_cli.sample.__file__).parent
 BOOK = _PACKAGE / "book.yaml"
 """The answer book of the emulated models."""
+
+
+def book(given: Path | None) -> Path:
+    """Return the answer book to use; one of the user's own is read first, so that a mistake in it is told once."""
+    if given is None:
+        return BOOK
+    try:
+        AnswerBook.load(given)
+    except BookError as error:
+        raise CommandError(
+            f"--book: {error}. examples/shop/README.md says how a book is made.",
+            code=ExitCode.USAGE,
+            reason="InvalidBook",
+        ) from error
+    return given
 
 
 def laptop_resources() -> Path:

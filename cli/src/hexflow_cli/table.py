@@ -78,7 +78,7 @@ def verdict(answer: Answer) -> Text:
     parts.append(Text(f"{count_text} on {where}" if where else count_text))
     parts.append(Text(f"{tokens(answer.tokens.prompt)} + {tokens(answer.tokens.output)} tokens"))
     if answer.skipped:
-        parts.append(Text(f"skipped for want of time: {', '.join(answer.skipped)}", style="yellow"))
+        parts.append(Text(f"left out: {'; '.join(answer.skipped)}", style="yellow"))
     return Text(" · ").join(parts)
 
 

@@ -90,6 +90,12 @@ def find_target(
     found = router_url(url, state)
     here = state is not None and found == state.url.rstrip("/")
     entries = {entry.name: entry for entry in state.workflows} if state and here else {}
+    if workflow and entries and workflow not in entries:
+        raise CommandError(
+            f"There is no workflow {workflow!r}. There is: {', '.join(sorted(entries))}.",
+            code=ExitCode.USAGE,
+            reason="UnknownWorkflow",
+        )
     entry = entries.get(workflow) if workflow else next(iter(entries.values())) if len(entries) == 1 else None
     return Target(
         url=found, workflows=tuple(entries) if here else None, api_key=choose_api_key(api_key, tenant, entry)

@@ -63,7 +63,7 @@ def _laptop_options(options: UpOptions) -> LaptopOptions:
 
     return LaptopOptions(
         paths=options.files,
-        book=options.book or samples.BOOK,
+        book=samples.book(options.book),
         host=options.host,
         port=chosen(options.port, DEFAULT_PORT, "--port", options.host),
         admin_port=chosen(options.admin_port, DEFAULT_ADMIN_PORT, "--admin-port", "127.0.0.1"),

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.text import Text
 
 from hexflow_api import ResourceError, laptop_warnings, load_resources
-from hexflow_cli.console import print_json, stderr, stdout
+from hexflow_cli.console import print_json, say, stdout
 from hexflow_cli.exitcode import ExitCode
 
 
@@ -32,7 +32,7 @@ def validate(paths: Sequence[Path], *, as_json: bool) -> int:
                 }
             )
         else:
-            stderr.print(Text(str(error)))
+            say(Text(str(error)))
         return ExitCode.RESOURCES
     warnings = laptop_warnings(resources)
     objects = [
@@ -45,5 +45,5 @@ def validate(paths: Sequence[Path], *, as_json: bool) -> int:
     for name in objects:
         stdout.print(Text.assemble(("✓ ", "green"), name))
     for warning in warnings:
-        stderr.print(Text.assemble(("! ", "yellow"), warning))
+        say(Text.assemble(("! ", "yellow"), warning))
     return ExitCode.DONE

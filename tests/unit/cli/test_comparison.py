@@ -1,4 +1,5 @@
 import io
+import re
 
 from rich.console import Console, RenderableType
 
@@ -49,7 +50,7 @@ def a_report(policy: str, *seconds: float) -> Report:
 
 
 def test_each_answer_has_question_statement_rows_seconds_and_instances() -> None:
-    text = shown(answers_table(a_report("HexGenFlow", 20.0, 70.0)), width=120)
+    text = shown(answers_table(a_report("HexGenFlow", 20.0, 70.0), width=120), width=120)
     assert "How many [customers] live in Berlin?" in text
     assert "SELECT COUNT(*) AS customers FROM customers" in text
     assert "1 ✓" in text
@@ -61,14 +62,26 @@ def test_each_answer_has_question_statement_rows_seconds_and_instances() -> None
 def test_tables_fit_a_narrow_terminal() -> None:
     reports = [a_report("HexGenFlow", 20.0), a_report("RoundRobin+FCFS", 30.0)]
     for table in (
-        answers_table(reports[0]),
+        answers_table(reports[0], width=80),
         policies_table(reports),
         stages_table(reports),
-        instances_table(reports),
+        instances_table(reports, width=80),
     ):
         text = shown(table, width=80)
         assert max(map(len, text.splitlines())) <= 80
         assert "RoundRobin+FCFS" in text or table.row_count == 1
+
+
+def test_a_very_narrow_terminal_costs_words_but_no_figure() -> None:
+    reports = [a_report("HexGenFlow", 20.0), a_report("RoundRobin+FCFS", 131.0)]
+    answers = shown(answers_table(reports[0], width=60), width=60)
+    assert "How many [customers]" in answers
+    assert "20.0  yes" in answers
+    assert re.search(r"20\.0 +131\.0 +6\.55× shorter", shown(policies_table(reports), width=60))
+    for table in (stages_table(reports), instances_table(reports, width=60)):
+        text = shown(table, width=60)
+        assert "…" not in text
+        assert max(map(len, text.splitlines())) <= 60
 
 
 def test_policies_stand_side_by_side_with_the_gain() -> None:
@@ -88,12 +101,13 @@ def test_a_worse_figure_is_called_worse() -> None:
 def test_one_policy_alone_has_no_gain() -> None:
     text = shown(policies_table([a_report("HexGenFlow", 20.0)]))
     assert "Gain" not in text
+    assert "two policies" not in text
 
 
 def test_the_time_of_an_engine_is_told_by_the_call() -> None:
     row = next(
         line
-        for line in shown(instances_table([a_report("HexGenFlow", 20.0, 20.0)])).splitlines()
+        for line in shown(instances_table([a_report("HexGenFlow", 20.0, 20.0)], width=100)).splitlines()
         if "a100" in line
     )
     assert row.split() == ["a100-0", "A100-80GB", "2", "50%", "1.00", "0.50", "3.50", "75%"]
@@ -111,7 +125,7 @@ def test_wrong_and_missing_answers_are_shown_with_what_came() -> None:
     assert "SELECT wrong" in text
     assert "No router." in text
     assert "0 of 2 answers equal the checked rows." in shown(conclusion([report], time_scale=5.0))
-    assert "–" in shown(answers_table(report))
+    assert "–" in shown(answers_table(report, width=100))
 
 
 def test_the_conclusion_says_what_is_real() -> None:
@@ -120,6 +134,7 @@ def test_the_conclusion_says_what_is_real() -> None:
     )
     assert "HexGenFlow answered 1 of 1 in time, RoundRobin+FCFS 1; its P95 is 1.50× shorter." in text
     assert "5 times faster" in text
+    assert "counts as 5" in " ".join(text.split())
 
 
 def test_the_metrics_of_a_vllm_become_its_time() -> None:
@@ -151,6 +166,8 @@ def test_the_board_shows_fleet_and_questions_in_the_height_there_is() -> None:
     assert "evaluation" in text
     assert "12 of 10 s" in text
     assert len(text.splitlines()) <= 20
+    narrow = shown(board, width=60, height=20)
+    assert re.search(r"13 +support +\[q\] +evaluation +12 of 10 s", narrow)
 
 
 def test_one_line_tells_an_answer_where_nothing_is_drawn() -> None:

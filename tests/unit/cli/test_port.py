@@ -43,3 +43,11 @@ def test_a_number_that_is_no_port_is_refused(number: int) -> None:
 def test_a_host_that_is_not_here_is_refused() -> None:
     with pytest.raises(CommandError, match="no address of this machine"):
         port.free_port("no such host")
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1"])
+def test_an_address_of_another_machine_is_refused(host: str) -> None:
+    with pytest.raises(CommandError, match="no address of this machine"):
+        port.preferred(host, 8080)
+    with pytest.raises(CommandError, match="no address of this machine"):
+        port.claim(host, 8080, option="--port")

@@ -74,7 +74,7 @@ def test_the_verdict_says_what_is_late_cut_off_or_skipped() -> None:
     assert "2 rows (more were cut off)" in text
     assert "70.0 s, 10.0 s past its deadline of 60.0 s" in text
     assert "no calls" in text
-    assert "skipped for want of time: evaluation: it is late" in text
+    assert "left out: evaluation: it is late" in text
 
 
 def test_a_failure_in_time_is_not_called_late() -> None:

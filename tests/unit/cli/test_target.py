@@ -55,6 +55,15 @@ def test_a_tenant_that_nobody_knows_is_refused_with_those_there_are(tmp_path: Pa
         find_target(url=None, workflow=None, tenant="nobody", api_key=None, state=a_state(tmp_path, "w"))
 
 
+def test_a_workflow_that_is_not_here_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"no workflow 'x'\. There is: w\."):
+        find_target(url=None, workflow="x", tenant=None, api_key=None, state=a_state(tmp_path, "w"))
+    there = find_target(
+        url="http://there", workflow="x", tenant=None, api_key=None, state=a_state(tmp_path, "w")
+    )
+    assert there.workflows is None
+
+
 def test_a_tenant_elsewhere_needs_a_key() -> None:
     with pytest.raises(CommandError, match="Give its key with --api-key"):
         find_target(url="http://elsewhere", workflow=None, tenant="t", api_key=None, state=None)
