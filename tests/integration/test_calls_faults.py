@@ -304,14 +304,18 @@ async def test_an_overloaded_engine_alone_passes_its_retry_after_on() -> None:
         assert len(engine.calls) == 1
 
 
-async def test_an_engine_that_refuses_the_priority_is_sent_none_any_more() -> None:
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        b'{"error":{"message":"priority scheduling is not enabled"}}',
+        b'{"error":{"message":"Unknown parameter: \'priority\'.","code":"unknown_parameter"}}',
+        b'{"detail":[{"type":"extra_forbidden","loc":["body","priority"],"msg":"Extra inputs are not permitted"}]}',
+    ],
+)
+async def test_an_engine_that_refuses_the_priority_is_sent_none_any_more(refusal: bytes) -> None:
     async def only_without(engine: RawEngine, writer: asyncio.StreamWriter, body: Body) -> None:
         if "priority" in body:
-            await answer(
-                writer,
-                b'{"error":{"message":"priority scheduling is not enabled"}}',
-                status="400 Bad Request",
-            )
+            await answer(writer, refusal, status="400 Bad Request")
         else:
             await well(engine, writer, body)
 

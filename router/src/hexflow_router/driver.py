@@ -311,7 +311,7 @@ class Driver:
         pending.last_failure = failure
         elsewhere = self._elsewhere(pending)
         again = failure.retryable and (pending.request.retry_after_first_byte or elsewhere)
-        if _mentions_priority(failure, placement):
+        if _refuses_priority(failure, placement, pending.request.body):
             again = True
             self.accounts.refused_priority(placement)
         self.accounts.failed(placement, failure)
@@ -391,15 +391,16 @@ class Driver:
         self._apply(self.kernel.wake(self.clock()))
 
 
-def _mentions_priority(failure: AttemptFailed, placement: Placement) -> bool:
+def _refuses_priority(failure: AttemptFailed, placement: Placement, request: bytes) -> bool:
+    """Return whether an engine objects to the field: vLLM to the scheduling, others to a name unknown to them.
+
+    A refusal may quote the request, whose own words then prove nothing.
+    """
     answer = failure.answer
-    return (
-        placement.priority is not None
-        and answer is not None
-        and answer.status in (400, 422)
-        and b"priority" in answer.body.lower()
-        and b"scheduling" in answer.body.lower()
-    )
+    if placement.priority is None or answer is None or answer.status not in (400, 422):
+        return False
+    said = answer.body.lower()
+    return b"priority" in said and (b"scheduling" in said or b"priority" not in request.lower())
 
 
 def _stopping() -> CallFailed:
