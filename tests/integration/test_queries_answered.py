@@ -16,8 +16,8 @@ from support.router import (
     a_router,
     an_entry,
     server_events,
-    until,
 )
+from support.waiting import eventually
 
 PATH = f"/v1/workflows/{WORKFLOW}/queries"
 
@@ -86,7 +86,7 @@ async def test_an_async_question_is_accepted_polled_and_answered(tmp_path: Path)
         async def answered() -> bool:
             return bool((await router.client.get(address)).json()["status"] == "Succeeded")
 
-        await until(answered)
+        await eventually(answered)
         read = await router.client.get(address)
     assert read.status_code == 200
     assert read.json()["rows"] == [[3]]

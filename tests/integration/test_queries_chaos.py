@@ -18,8 +18,8 @@ from support.router import (
     a_laptop,
     a_router,
     an_entry,
-    until,
 )
+from support.waiting import eventually
 
 PATH = f"/v1/workflows/{WORKFLOW}/queries"
 FAULTS = (
@@ -64,7 +64,7 @@ async def one_client(router: RunningRouter, dice: random.Random) -> str:
             async def ended() -> bool:
                 return bool((await router.client.get(address)).json()["status"] != "Running")
 
-            await until(ended, seconds=30)
+            await eventually(ended, seconds=30)
             return str((await router.client.get(address)).json()["status"])
 
 
@@ -83,12 +83,12 @@ async def test_every_query_ends_and_nothing_is_left_behind(tmp_path: Path, seed:
             await asyncio.sleep(0.1)
         endings = [client.result() for client in clients]
         await router.fault()
-        await until(lambda: router.router.driver.outstanding == 0)
+        await eventually(lambda: router.router.driver.outstanding == 0)
 
         async def idle() -> bool:
             return await router.busy() == 0 and await router.metric("hexflow_queries_running") == 0
 
-        await until(idle)
+        await eventually(idle)
         queries = router.router.queries
         ended = await router.metric("hexflow_queries_total")
         answer = await router.ask()

@@ -17,9 +17,9 @@ from support.router import (
     a_laptop,
     a_router,
     server_events,
-    until,
 )
 from support.serving import serving
+from support.waiting import eventually
 
 PATH = f"/v1/workflows/{WORKFLOW}/queries"
 SLOW = "freeze:100000"
@@ -35,8 +35,8 @@ async def leave_when_busy(router: RunningRouter, **body: object) -> float:
                 pass
 
     asking = asyncio.create_task(ask())
-    await until(lambda: router.router.driver.outstanding > 0)
-    await until(router.busy)
+    await eventually(lambda: router.router.driver.outstanding > 0)
+    await eventually(router.busy)
     asking.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await asking
@@ -45,7 +45,7 @@ async def leave_when_busy(router: RunningRouter, **body: object) -> float:
     async def idle() -> bool:
         return await router.busy() == 0
 
-    await until(idle)
+    await eventually(idle)
     return asyncio.get_running_loop().time() - left
 
 
@@ -72,14 +72,14 @@ async def test_an_async_query_outlives_the_reader_of_its_events(tmp_path: Path) 
         async def answered() -> bool:
             return bool((await router.client.get(address)).json()["status"] == "Succeeded")
 
-        await until(answered)
+        await eventually(answered)
 
 
 async def test_a_cancelled_query_says_so_and_frees_the_engines(tmp_path: Path) -> None:
     async with a_router(a_laptop(tmp_path / "laptop"), time_scale=1) as router:
         await router.fault("slow:20")
         address = (await router.ask(headers={"prefer": "respond-async"})).headers["location"]
-        await until(router.busy)
+        await eventually(router.busy)
         cancelled = await router.client.delete(address)
         assert (cancelled.status_code, cancelled.json()["status"]) == (200, "Cancelled")
         assert cancelled.json()["reason"] == "Cancelled"
@@ -87,7 +87,7 @@ async def test_a_cancelled_query_says_so_and_frees_the_engines(tmp_path: Path) -
         async def idle() -> bool:
             return await router.busy() == 0
 
-        await until(idle, seconds=0.5)
+        await eventually(idle, seconds=0.5)
         again = await router.client.delete(address)
         assert again.json() == cancelled.json() == (await router.client.get(address)).json()
         async with router.client.stream("GET", f"{address}/events") as response:
@@ -107,7 +107,7 @@ async def test_under_abort_a_late_query_ends_at_its_deadline(tmp_path: Path) -> 
         assert answer["deadlineMet"] is False
         assert 19 < answer["seconds"] < 100
         assert answer["stages"][0]["calls"][0]["status"] == "Cancelled"
-        await until(lambda: router.router.driver.outstanding == 0)
+        await eventually(lambda: router.router.driver.outstanding == 0)
 
 
 async def test_under_finish_a_late_answer_comes_and_says_what_was_skipped(tmp_path: Path) -> None:
@@ -184,9 +184,9 @@ async def test_a_query_waits_for_an_instance_that_comes_in_time(tmp_path: Path) 
     laptop = a_laptop(tmp_path / "laptop")
     async with a_router(laptop) as router:
         laptop.list_instances({})
-        await until(lambda: not router.router.driver.instances())
+        await eventually(lambda: not router.router.driver.instances())
         asking = asyncio.create_task(router.ask(deadlineSeconds=300))
-        await until(lambda: router.router.driver.outstanding == 1)
+        await eventually(lambda: router.router.driver.outstanding == 1)
         laptop.list_instances({name: (name.rpartition("-")[0], url) for name, url in router.engines.items()})
         assert (await asking).json()["rows"] == [[3]]
 
@@ -195,9 +195,9 @@ async def test_a_stopping_router_takes_no_new_query_and_ends_the_running_ones(tm
     async with a_router(a_laptop(tmp_path / "laptop")) as router:
         await router.fault(SLOW)
         asking = asyncio.create_task(router.ask())
-        await until(lambda: router.router.driver.outstanding == 1)
+        await eventually(lambda: router.router.driver.outstanding == 1)
         draining = asyncio.create_task(router.router.drain(0.3))
-        await until(lambda: router.router.queries.draining)
+        await eventually(lambda: router.router.queries.draining)
         refused = await router.ask()
         call = await router.client.post("/v1/chat/completions", json={"model": "any", "messages": []})
         ready = await router.client.get("/readyz")

@@ -19,9 +19,9 @@ from support.router import (
     a_laptop,
     a_router,
     secret_data,
-    until,
     write_yaml,
 )
+from support.waiting import eventually
 
 PATH = f"/v1/workflows/{WORKFLOW}/queries"
 
@@ -232,7 +232,7 @@ async def test_a_changed_configuration_is_in_force_without_a_restart(tmp_path: P
         async def changed() -> bool:
             return bool((await router.ask()).json()["deadlineSeconds"] == 33)
 
-        await until(changed, seconds=10)
+        await eventually(changed, seconds=10)
         state = (await router.admin.get("/debug/scheduler")).json()
     assert state["workflowParameters"][WORKFLOW]["alpha"] == 0.7
 
@@ -242,13 +242,13 @@ async def test_another_policy_takes_over_when_no_call_is_outstanding(tmp_path: P
     async with a_router(laptop) as router:
         await router.fault("slow:20")
         asking = asyncio.create_task(router.ask())
-        await until(lambda: router.router.driver.outstanding > 0)
+        await eventually(lambda: router.router.driver.outstanding > 0)
         laptop.write_workflow(scheduling={"policy": "RoundRobin"})
-        await until(lambda: router.router.watch.reloads == 1, seconds=10)
+        await eventually(lambda: router.router.watch.reloads == 1, seconds=10)
         meanwhile = (await router.admin.get("/readyz")).json()["policy"]
         await router.fault("slow:1")
         first = (await asking).json()
-        await until(lambda: router.router.succession.policy == "RoundRobin")
+        await eventually(lambda: router.router.succession.policy == "RoundRobin")
         second = (await router.ask()).json()
         state = (await router.admin.get("/debug/scheduler")).json()
         lines = (await router.admin.get("/v1/events")).text.splitlines()
@@ -267,13 +267,13 @@ async def test_a_bad_configuration_leaves_the_last_good_one_in_force(tmp_path: P
     good = pools.read_text(encoding="utf-8")
     async with a_router(laptop) as router:
         write_yaml(pools, pool_data("a100", emulated=True), pool_data("a100", emulated=True))
-        await until(lambda: router.router.watch.error is not None, seconds=10)
+        await eventually(lambda: router.router.watch.error is not None, seconds=10)
         answered = await router.ask()
         tenants = (await router.client.get("/readyz")).json()
         details = (await router.admin.get("/readyz")).json()
         invalid = await router.metric("hexflow_configuration_valid")
         pools.write_text(good, encoding="utf-8")
-        await until(lambda: router.router.watch.error is None, seconds=10)
+        await eventually(lambda: router.router.watch.error is None, seconds=10)
         valid = await router.metric("hexflow_configuration_valid")
     assert answered.json()["rows"] == [[3]]
     assert (tenants["ready"], tenants["configurationCurrent"]) == (True, False)
@@ -291,7 +291,7 @@ async def test_a_changed_key_is_in_force_without_a_restart(tmp_path: Path) -> No
             listed = await router.client.get("/v1/workflows", headers={"authorization": "Bearer new-key"})
             return bool(listed.json()["workflows"])
 
-        await until(changed, seconds=10)
+        await eventually(changed, seconds=10)
         old = await router.ask(headers=GOLD)
     assert old.status_code == 401
 
@@ -310,7 +310,7 @@ async def test_a_missing_secret_closes_the_door_and_is_told(tmp_path: Path) -> N
         async def opened() -> bool:
             return (await router.ask(headers=GOLD)).status_code == 200
 
-        await until(opened, seconds=10)
+        await eventually(opened, seconds=10)
     assert refused.status_code == 401
     assert "Tenant 'analytics'" in " ".join(problems)
 
@@ -320,9 +320,9 @@ async def test_running_queries_keep_the_configuration_they_began_with(tmp_path: 
     async with a_router(laptop) as router:
         await router.fault("slow:20")
         asking = asyncio.create_task(router.ask())
-        await until(lambda: router.router.driver.outstanding > 0)
+        await eventually(lambda: router.router.driver.outstanding > 0)
         laptop.write_workflow(slo={"deadlineSeconds": 5}, databases=[json.loads(OTHER_DATABASE)])
-        await until(lambda: router.router.watch.reloads == 1, seconds=10)
+        await eventually(lambda: router.router.watch.reloads == 1, seconds=10)
         gone = await router.ask(QUESTION, database="shop")
         await router.fault("slow:1")
         answer = (await asking).json()

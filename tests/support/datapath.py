@@ -20,6 +20,7 @@ from hexflow_router.openai import OpenAIDoor
 from hexflow_router.upstream import Address, HttpUpstream, TimeOuts, Upstream
 from hexflow_router.watch import ProbeRule
 from hexflow_scheduler import Call, InstanceState, Kernel, Policy, Profile
+from support.waiting import eventually
 
 FAST = Profile(t0=0.002, t1=0.0001, t2=1e-9, c1=1e-6, c2=0.0, kv_tokens=100_000, slots=32)
 """A profile under which tests take no time."""
@@ -73,9 +74,7 @@ class DataPath:
 
     async def until(self, condition: Callable[[], bool], *, seconds: float = 10.0) -> None:
         """Wait for a condition."""
-        async with asyncio.timeout(seconds):
-            while not condition():
-                await asyncio.sleep(0.01)
+        await eventually(condition, seconds=seconds)
 
     def any_ready(self) -> bool:
         """Return whether at least one instance takes calls."""

@@ -251,16 +251,6 @@ async def a_router(
         yield running
 
 
-async def until(condition: Any, *, seconds: float = 5.0) -> None:
-    """Wait until ``condition()``, plain or awaitable, is true."""
-    async with asyncio.timeout(seconds):
-        while True:
-            value = condition()
-            if await value if asyncio.iscoroutine(value) else value:
-                return
-            await asyncio.sleep(0.01)
-
-
 async def server_events(response: httpx.Response) -> AsyncIterator[dict[str, Any]]:
     """Yield server-sent events as dictionaries of id, event and data."""
     event: dict[str, Any] = {}

@@ -9,7 +9,8 @@ from hexflow_router.databases import Databases
 from hexflow_router.succession import parameters_of, policy_of
 from hexflow_sql.errors import DatabaseUnavailable
 from support.resources import MODEL, a_pool, a_secret, a_workflow, resources_of
-from support.router import Laptop, a_laptop, until
+from support.router import Laptop, a_laptop
+from support.waiting import eventually
 
 
 def arranged(tmp_path: Path, *objects: Any) -> Configuration:
@@ -146,6 +147,6 @@ async def test_a_database_that_cannot_be_used_is_logged_before_anybody_asks(
 ) -> None:
     databases = Databases()
     databases.configure(arranged(tmp_path, a_pool(), a_workflow(), a_secret()))
-    await until(lambda: "cannot be answered now" in caplog.text)
+    await eventually(lambda: "cannot be answered now" in caplog.text)
     await databases.close()
     assert "'shop'" in caplog.text
