@@ -22,6 +22,12 @@ from hexflow_cli.sample.questions import sample_questions
 
 SPAN_SECONDS = 30.0
 """Emulated seconds within which all questions are asked."""
+_DISPATCH_IN_WORDS = {
+    "HexGenFlow": "each call to a fast GPU with a short queue",
+    "LeastOutstanding": "each call to the GPU with the fewest calls",
+    "RoundRobin": "each call to the next GPU in turn, as a plain load balancer does",
+}
+_QUEUE_IN_WORDS = {"FCFS": "first come, first served", "Urgency": "the question that is latest first"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,12 @@ async def demo(options: DemoOptions) -> int:
     return ExitCode.FAILED if any(report.wrong for report in reports) else ExitCode.DONE
 
 
+def in_words(policy: str) -> str:
+    """Say what a policy does, for somebody who has never heard its name."""
+    dispatch, queue = POLICIES[policy]
+    return f"{_DISPATCH_IN_WORDS[dispatch]}; {_QUEUE_IN_WORDS[queue]}"
+
+
 def _refuse_unknown(policy: str) -> None:
     if policy not in POLICIES:
         raise CommandError(
@@ -84,7 +96,7 @@ def _introduce(questions: int) -> None:
 
 
 async def _run(policy: str, burst: tuple[Asking, ...], options: DemoOptions) -> Report:
-    stderr.print(Text(f"Starting the fleet and a router under {policy} …", style="dim"))
+    stderr.print(Text(f"Starting the fleet and a router under {policy} ({in_words(policy)}) …", style="dim"))
     laptop_options = LaptopOptions(
         book=samples.book(options.book), time_scale=options.time_scale, policy=policy
     )
