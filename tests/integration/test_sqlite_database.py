@@ -209,7 +209,7 @@ class TestSchema:
 
 
 class TestFreshness:
-    """A file that changes is seen at once."""
+    """Rows and tables that change are seen at once; what is shown of values may be older."""
 
     async def test_a_new_row_is_seen_by_the_next_statement(self, shop: Database, tmp_path: Path) -> None:
         before = await shop.execute("SELECT count(*) FROM customers", LIMITS)
@@ -227,6 +227,23 @@ class TestFreshness:
         writer.close()
         assert (await shop.schema()).table("fresh") is not None
         assert (await shop.values()).mentioned("oslo")
+
+    async def test_new_rows_alone_keep_what_is_remembered(self, shop: Database, tmp_path: Path) -> None:
+        schema, values = await shop.schema(), await shop.values()
+        writer = sqlite3.connect(tmp_path / "shop.sqlite")
+        writer.execute("INSERT INTO customers VALUES (9, 'Di', 'Rome')")
+        writer.commit()
+        writer.close()
+        assert await shop.schema() is schema
+        assert await shop.values() is values
+
+    async def test_another_file_in_its_place_is_seen(self, shop: Database, tmp_path: Path) -> None:
+        await shop.schema()
+        other = a_sqlite_file(
+            tmp_path, "CREATE TABLE other (a); INSERT INTO other VALUES (7)", "other.sqlite"
+        )
+        other.replace(tmp_path / "shop.sqlite")
+        assert (await shop.execute("SELECT a FROM other", LIMITS)).rows == ((7,),)
 
     async def test_an_unchanged_schema_is_kept(self, shop: Database) -> None:
         assert await shop.schema() is await shop.schema()

@@ -20,14 +20,14 @@ def open_database(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     sample_values: int = 3,
-    refresh_seconds: float | None = None,
+    refresh_seconds: float = 300.0,
     layers: Layers = ALL_LAYERS,
 ) -> Database:
     """Prepare a database; nothing is opened before the first use.
 
     ``base_dir`` is where relative paths of the DSN start. ``include`` and ``exclude`` are names or patterns
     (``order*``) of tables. ``sample_values`` is how many values of each column prompts may show, 0 for none.
-    ``refresh_seconds`` bounds the age of the schema in memory; a changed file is seen at once either way.
+    ``refresh_seconds`` bounds the age of what is remembered of the values; changed tables are seen at once.
     Raises DatabaseUnavailable with reason UnknownDialect or BadDsn.
     """
     maker = _MAKERS.get(dialect)

@@ -29,7 +29,7 @@ from sqlalchemy.pool import NullPool
 from hexflow_sql.database.fetch import Meter, fetch
 from hexflow_sql.database.heavy import bounded, mentioned
 from hexflow_sql.database.seal import LimitedConnection, Names, PlainConnection, authorizer, births
-from hexflow_sql.database.sqlite_schema import Catalogue, Reader, read_schema, read_values
+from hexflow_sql.database.sqlite_schema import Catalogue, Reader, read_schema, read_statements, read_values
 from hexflow_sql.database.watch import GRACE_SECONDS, PROGRESS_STEPS, Watch, Watchdog
 from hexflow_sql.errors import DatabaseUnavailable, SqlError, StatementFailed
 from hexflow_sql.guard import check
@@ -60,6 +60,12 @@ class _Stamp(NamedTuple):
     inode: int
 
 
+class _Known(NamedTuple):
+    stamp: _Stamp
+    at: float
+    catalogue: Catalogue
+
+
 class SqliteDatabase:
     """A SQLite file (see ``Database``)."""
 
@@ -73,7 +79,7 @@ class SqliteDatabase:
         include: tuple[str, ...] = (),
         exclude: tuple[str, ...] = (),
         sample_values: int = 3,
-        refresh_seconds: float | None = None,
+        refresh_seconds: float,
         layers: Layers,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -85,8 +91,8 @@ class SqliteDatabase:
         self._refresh_seconds = refresh_seconds
         self._layers = layers
         self._clock = clock
-        self._known: tuple[_Stamp, float, Catalogue] | None = None
-        self._values: tuple[_Stamp, float, ValueIndex] | None = None
+        self._known: _Known | None = None
+        self._values: tuple[Catalogue, ValueIndex] | None = None
         self._reading = asyncio.Lock()
         self._turns = asyncio.Semaphore(CONNECTIONS)
         self._running: dict[asyncio.Task[Result], Watch] = {}
@@ -121,13 +127,12 @@ class SqliteDatabase:
 
     async def values(self) -> ValueIndex:
         """Index the texts of the cells (see ``Database.values``)."""
-        schema = await self.schema()
+        catalogue = await self._catalogue()
         async with self._reading:
-            stamp = self._stamp()
-            if self._values is None or not self._fresh(self._values[0], self._values[1], stamp):
-                index = await self._read(lambda reader: read_values(reader, schema))
-                self._values = (stamp, self._clock(), index)
-            return self._values[2]
+            if self._values is None or self._values[0] is not catalogue:
+                index = await self._read(lambda reader: read_values(reader, catalogue.schema))
+                self._values = (catalogue, index)
+            return self._values[1]
 
     async def execute(self, sql: str, limits: Limits) -> Result:
         """Run one statement (see ``Database.execute``)."""
@@ -201,23 +206,28 @@ class SqliteDatabase:
     async def _catalogue(self) -> Catalogue:
         async with self._reading:
             stamp = self._stamp()
-            if self._known is None or not self._fresh(self._known[0], self._known[1], stamp):
-                catalogue = await self._read(
-                    lambda reader: read_schema(
-                        reader,
-                        include=self._include,
-                        exclude=self._exclude,
-                        sample_values=self._sample_values,
-                    )
+            if self._known is not None and self._clock() - self._known.at < self._refresh_seconds:
+                if stamp == self._known.stamp:
+                    return self._known.catalogue
+                if await self._read(read_statements) == self._known.catalogue.statements:
+                    self._known = self._known._replace(stamp=stamp)  # only rows have changed
+                    return self._known.catalogue
+            catalogue = await self._read(
+                lambda reader: read_schema(
+                    reader,
+                    include=self._include,
+                    exclude=self._exclude,
+                    sample_values=self._sample_values,
                 )
-                catalogue = await self._without_leaks(catalogue)
-                if not catalogue.schema.tables:
-                    raise DatabaseUnavailable(
-                        "NoTables",
-                        f"Database {self.name!r} has no table that may be read: fill it, or widen include and exclude.",
-                    )
-                self._known = (stamp, self._clock(), catalogue)
-            return self._known[2]
+            )
+            catalogue = await self._without_leaks(catalogue)
+            if not catalogue.schema.tables:
+                raise DatabaseUnavailable(
+                    "NoTables",
+                    f"Database {self.name!r} has no table that may be read: fill it, or widen include and exclude.",
+                )
+            self._known = _Known(stamp, self._clock(), catalogue)
+            return catalogue
 
     async def _without_leaks(self, catalogue: Catalogue) -> Catalogue:
         """Leave out the views that read tables which may not be read: the engine layer would refuse them."""
@@ -242,7 +252,7 @@ class SqliteDatabase:
             readable=catalogue.names.readable - leaks.keys(),
             hidden=catalogue.names.hidden | leaks.keys(),
         )
-        return Catalogue(schema, names)
+        return Catalogue(schema, names, catalogue.statements)
 
     async def _read(self, work: Callable[[Reader], _T]) -> _T:
         watch = Watch(clock=self._clock, seconds=SCHEMA_SECONDS)
@@ -316,9 +326,6 @@ class SqliteDatabase:
         return DatabaseUnavailable(
             "Unreadable", f"Database {self.name!r}: {self._path.name} cannot be read: {text}."
         )
-
-    def _fresh(self, then: _Stamp, at: float, now: _Stamp) -> bool:
-        return then == now and (self._refresh_seconds is None or self._clock() - at < self._refresh_seconds)
 
     def _stamp(self) -> _Stamp:
         """Look at the file before SQLite does: it would wait at a pipe and call a folder a database."""
