@@ -16,9 +16,11 @@ from hexflow_cli.process import Supervisor
 from support.waiting import until
 
 OWNER = """
-import asyncio, json, sys
+import asyncio, json, signal, sys
 from pathlib import Path
 from hexflow_cli.process import Supervisor
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell is born deaf to it
 
 async def main(folder, death_signal):
     async with Supervisor(log=lambda name, line: None, death_signal=death_signal) as supervisor:
