@@ -88,7 +88,9 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
     if kind == "missing":
         return "is missing" + _hint(detail["loc"], model)
     if kind in _TYPES:
-        return f"must be {_TYPES[kind]}, not {shown(given)}{_quoting(kind, given)}"
+        group = _model_at(model, detail["loc"]) if _TYPES[kind] == "a group of fields" else None
+        fields = f" ({', '.join(_aliases(group))})" if group else ""
+        return f"must be {_TYPES[kind]}{fields}, not {shown(given)}{_quoting(kind, given)}"
     if kind in _BOUNDS:
         words, bound = _BOUNDS[kind]
         return f"{words} {_number(context[bound])}, not {shown(given)}"
