@@ -143,8 +143,8 @@ def _show(reports: list[Report], *, time_scale: float) -> None:
         if report.wrong:
             stdout.print(comparison.wrong_table(report))
     stdout.print(comparison.policies_table(reports))
-    stdout.print(comparison.stages_table(reports))
-    stdout.print(comparison.instances_table(reports, width=stdout.width))
+    stdout.print(comparison.stages_table(reports), "")
+    stdout.print(comparison.instances_table(reports, width=stdout.width), "")
     stdout.print(comparison.conclusion(reports, time_scale=time_scale))
 
 
