@@ -156,7 +156,7 @@ def _show(answer: Answer, options: AskOptions) -> int:
                 Text(f"… and {len(rows) - table.MOST_ROWS} more rows; --json shows all.", style="dim")
             )
     if options.explain:
-        stderr.print(table.explanation(answer))
+        stderr.print(table.explanation(answer, width=stderr.width))
     stderr.print(table.verdict(answer))
     if succeeded:
         return ExitCode.DONE

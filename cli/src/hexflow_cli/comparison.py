@@ -10,16 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from hexflow_cli.report import Latency, Outcome, Report
-from hexflow_cli.table import all_calls
+from hexflow_cli.table import NARROW, all_calls
 from hexflow_router.answer import CallReport
-
-_NARROW = 80
-"""Columns of a terminal below which tables go without what others show too."""
 
 
 def answers_table(report: Report, *, width: int) -> Table:
     """Show each question with its statement, rows, time and instances, in a terminal of that width."""
-    wide = width >= _NARROW
+    wide = width >= NARROW
     table = _table(f"Answers under {report.policy}, in emulated seconds", expand=True)
     table.add_column("#", justify="right", no_wrap=True)
     table.add_column("Question and statement", ratio=1, no_wrap=True, overflow="ellipsis")
@@ -86,7 +83,7 @@ def stages_table(reports: Sequence[Report]) -> Table:
 
 def instances_table(reports: Sequence[Report], *, width: int) -> Table:
     """Show what each GPU did under each policy, in seconds a call, in a terminal of that width."""
-    wide = width >= _NARROW
+    wide = width >= NARROW
     table = _table("What each GPU did (emulated seconds a call)")
     table.caption = (
         "Waited: at the router and in the engine's own queue. Cached: prompt tokens that needed no prefill."

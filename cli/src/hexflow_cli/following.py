@@ -4,14 +4,11 @@ The system's notifications make it quick; a look every few seconds makes it sure
 watch has begun, and some file systems notify nobody.
 """
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from watchfiles import awatch
-
-_LOOK_AGAIN_SECONDS = 2.0
+from hexflow_router.filewatch import looks
 
 Fingerprint = frozenset[tuple[str, int, int]]
 """Path, time of change and size of every resource file."""
@@ -31,19 +28,12 @@ def fingerprint(paths: Sequence[Path]) -> Fingerprint:
 
 async def edits(paths: Sequence[Path], *, since: Fingerprint) -> AsyncIterator[None]:
     """Yield after every edit of the files, the first of which may have come at any time after `since`."""
-    while True:
-        folders = {path if path.is_dir() else path.parent for path in paths}
-        there = [folder for folder in folders if folder.is_dir()]
-        with contextlib.suppress(OSError, RuntimeError):  # a folder went away; look again
-            async for _ in awatch(
-                *there,
-                debounce=200,
-                recursive=False,
-                rust_timeout=int(_LOOK_AGAIN_SECONDS * 1000),
-                yield_on_timeout=True,
-            ):
-                now = fingerprint(paths)
-                if now != since:
-                    since = now
-                    yield
-        await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+
+    def folders() -> set[Path]:
+        return {path if path.is_dir() else path.parent for path in paths}
+
+    async for _ in looks(folders, again_seconds=2.0):
+        now = fingerprint(paths)
+        if now != since:
+            since = now
+            yield

@@ -13,6 +13,8 @@ from rich.text import Text
 
 from hexflow_router.answer import Answer, CallReport, StageReport, Status
 
+NARROW = 80
+"""Columns of a terminal below which tables go without what matters least, so that no figure is cut."""
 MOST_ROWS = 50
 """Rows of a result shown to a person; `--json` has all."""
 _WIDEST_CELL = 60
@@ -82,22 +84,36 @@ def verdict(answer: Answer) -> Text:
     return Text(" · ").join(parts)
 
 
-def explanation(answer: Answer) -> RenderableType:
-    """Show where every call of an answer ran and when, and the statements that were considered."""
-    parts: list[RenderableType] = [_calls_table(answer.stages)]
+def explanation(answer: Answer, *, width: int) -> RenderableType:
+    """Show where every call of an answer ran and when, and the statements considered, in a terminal of that width."""
+    parts: list[RenderableType] = [_calls_table(answer.stages, width=width)]
     if answer.candidates:
         parts.append(_candidates_table(answer))
     return Group(*parts)
 
 
-def _calls_table(stages: Sequence[StageReport]) -> Table:
+_CALL_COLUMNS = ("Budget", "Urgency", "Waited", "Took", "In", "Cached", "Out")
+_LEAST_WIDTHS = {"Budget": 72, "Waited": 88, "Cached": 88}
+"""Columns of a terminal that a figure needs to be shown, so that none of the others is cut."""
+
+
+def _calls_table(stages: Sequence[StageReport], *, width: int) -> Table:
+    shown = [name for name in _CALL_COLUMNS if width >= _LEAST_WIDTHS.get(name, 0)]
     table = _table("Calls")
-    table.add_column("Stage and calls", no_wrap=True)
-    table.add_column("Instance", no_wrap=True)
-    for name in ("Budget", "Urgency", "Waited", "Took", "In", "Cached", "Out"):
+    table.add_column("Stage and calls", overflow="fold")
+    table.add_column("Instance", overflow="fold")
+    for name in shown:
         table.add_column(name, justify="right", no_wrap=True)
-    for stage in stages:
+
+    def add(name: RenderableType, instance: RenderableType, *figures: str) -> None:
         table.add_row(
+            name,
+            instance,
+            *(figure for column, figure in zip(_CALL_COLUMNS, figures, strict=False) if column in shown),
+        )
+
+    for stage in stages:
+        add(
             Text(stage.name, style="bold"),
             "" if stage.status == "Done" else Text(stage.status.lower(), style="yellow"),
             seconds(stage.budget_seconds),
@@ -106,7 +122,7 @@ def _calls_table(stages: Sequence[StageReport]) -> Table:
             seconds(stage.seconds),
         )
         for call in stage.calls:
-            table.add_row(
+            add(
                 f"  {_call_name(call)}",
                 call.instance or Text(call.reason or call.status, style="yellow"),
                 seconds(call.budget_seconds),

@@ -93,7 +93,7 @@ def test_the_explanation_has_every_call_and_every_statement() -> None:
             CandidateReport(sql=None, error="no such column: x", rounds=2),
         ),
     )
-    text = shown(explanation(answer))
+    text = shown(explanation(answer, width=100))
     for words in (
         "candidate 2, round 2, try 2",
         "a100-0",
@@ -105,3 +105,12 @@ def test_the_explanation_has_every_call_and_every_statement() -> None:
         "no such column: x",
     ):
         assert words in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_no_figure_of_a_call_is_cut_in_a_narrow_terminal(width: int) -> None:
+    call = a_call_report(urgency=-12.3, prompt_tokens=12_345, output_tokens=1234, seconds=10.6)
+    text = shown(explanation(an_answer(a_stage_report(call)), width=width), width=width)
+    assert "…" not in text
+    for figure in ("-12.3 s", "10.6 s", "12.3k", "1234"):
+        assert figure in text
