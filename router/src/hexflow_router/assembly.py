@@ -88,7 +88,7 @@ class Router:
 async def running_router(
     settings: Settings, surroundings: Surroundings | None = None
 ) -> AsyncIterator[Router]:
-    """Run a router for the length of the block. Raises ResourceError and JournalError before it starts."""
+    """Run a router for the length of the block. Raises ResourceError, JournalError and EventLogError before it starts."""
     world = surroundings or Surroundings()
     scale = TimeScale(settings.time_scale, world.wall_clock())
 

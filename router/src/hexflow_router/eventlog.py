@@ -6,6 +6,7 @@ tuner. A thread writes, so that a slow disk does not hold the loop; what it cann
 
 import contextlib
 import logging
+import os
 import queue
 import threading
 import time
@@ -36,6 +37,10 @@ class Retention:
     """Age (real) past which a full file is deleted."""
 
 
+class EventLogError(RuntimeError):
+    """The event log's file cannot be used; the text says what to do."""
+
+
 class EventLog:
     """Take lines and keep them; safe to call from the event loop."""
 
@@ -47,7 +52,10 @@ class EventLog:
         retention: Retention | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Write to ``path``, which is added to; without one the last lines are kept in memory."""
+        """Write to ``path``, which is added to; without one the last lines are kept in memory.
+
+        Raises EventLogError for a file that cannot be written.
+        """
         self._path = path
         self._metrics = metrics or Metrics()
         self._retention = retention or Retention()
@@ -56,7 +64,7 @@ class EventLog:
         self._lines: queue.Queue[str | threading.Event | None] = queue.Queue(MOST_QUEUED)
         self._thread: threading.Thread | None = None
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            _prepare(path)
             self._thread = threading.Thread(target=self._work, args=(path,), name="event-log", daemon=True)
             self._thread.start()
 
@@ -148,3 +156,17 @@ class EventLog:
             path.rename(path.with_name(f"{path.name}.1"))
         else:
             path.unlink()
+
+
+def _prepare(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read() != b"\n":  # a process that was killed left half a line
+                    file.write(b"\n")
+    except OSError as problem:
+        raise EventLogError(
+            f"The event log {path} cannot be written ({problem.strerror}); name another file."
+        ) from None

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from hexflow_api import ResourceError
 from hexflow_router.assembly import Router, running_router
 from hexflow_router.bounds import BoundedProtocol
+from hexflow_router.eventlog import EventLogError
 from hexflow_router.journal import JournalError
 from hexflow_router.settings import Settings, SettingsError
 
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.getLogger("hexflow").setLevel(settings.log_level.upper())
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings))
-    except (SettingsError, ResourceError, JournalError, StartError) as problem:
+    except (SettingsError, ResourceError, JournalError, EventLogError, StartError) as problem:
         sys.stderr.write(f"hexflow router cannot start: {problem}\n")
         return CANNOT_START
     except KeyboardInterrupt:

@@ -135,4 +135,4 @@ def _parser() -> argparse.ArgumentParser:
 
 def _sentence(item: dict[str, Any]) -> str:
     flag = "--" + str(item["loc"][0]).replace("_", "-")
-    return f"{flag} {item['input']!r}: {str(item['msg']).removeprefix('Value error, ')}"
+    return f"{flag} {item['input']!r}: {str(item['msg']).removeprefix('Value error, ').replace('Input should', 'must')}"

@@ -1,6 +1,8 @@
 from pathlib import Path
 
-from hexflow_router.eventlog import EventLog, Retention
+import pytest
+
+from hexflow_router.eventlog import EventLog, EventLogError, Retention
 from hexflow_router.metrics import Metrics
 
 
@@ -19,6 +21,22 @@ def test_a_log_that_is_there_is_added_to(tmp_path: Path) -> None:
         log.write(str(number))
         log.close()
     assert (tmp_path / "events.jsonl").read_text() == "0\n1\n2\n"
+
+
+def test_half_a_line_of_a_process_that_was_killed_is_not_joined(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_text('{"n":0}\n{"n":1,"ca')
+    log = EventLog(file)
+    log.write('{"n":0}')
+    assert list(log.read()) == ['{"n":0}', '{"n":1,"ca', '{"n":0}']
+    log.close()
+
+
+def test_a_file_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "file" / "events.jsonl"):
+        with pytest.raises(EventLogError, match="name another file"):
+            EventLog(path)
 
 
 def test_a_full_file_is_turned_over_and_the_oldest_deleted(tmp_path: Path) -> None:
@@ -58,6 +76,7 @@ def test_without_a_file_the_last_lines_are_kept_in_memory() -> None:
 def test_what_cannot_be_written_is_counted(tmp_path: Path) -> None:
     metrics = Metrics()
     log = EventLog(tmp_path / "events.jsonl", metrics=metrics)
+    (tmp_path / "events.jsonl").unlink()
     (tmp_path / "events.jsonl").mkdir()
     log.write("lost")
     log.flush()
