@@ -340,6 +340,10 @@ class TestUnavailable:
         error = await unavailable(a_database(tmp_path, exclude=["*"]))
         assert (error.reason, "include" in error.message) == ("NoTables", True)
 
+    async def test_a_database_whose_only_view_is_broken(self, tmp_path: Path) -> None:
+        error = await unavailable(a_database(tmp_path, "CREATE VIEW broken AS SELECT a FROM gone"))
+        assert (error.reason, "no such table: main.gone" in error.message) == ("NoTables", True)
+
     async def test_a_file_that_goes_away(self, shop: Database, tmp_path: Path) -> None:
         await shop.execute("SELECT 1", LIMITS)
         (tmp_path / "shop.sqlite").unlink()

@@ -75,7 +75,8 @@ class Databases:
         for workflow, name in tuple(self._setups):
             try:
                 async with self.lend(workflow, name) as database:
-                    await database.schema()
+                    for note in (await database.schema()).notes:
+                        _log.warning("Database %r of workflow %r: %s", name, workflow, note)
                     await database.values()
             except SqlError as problem:
                 _log.warning("Questions of workflow %r cannot be answered now: %s", workflow, problem)

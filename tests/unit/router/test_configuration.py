@@ -10,6 +10,7 @@ from hexflow_router.succession import parameters_of, policy_of
 from hexflow_sql.errors import DatabaseUnavailable
 from support.resources import MODEL, a_pool, a_secret, a_workflow, resources_of
 from support.router import Laptop, a_laptop
+from support.sql import a_sqlite_file
 from support.waiting import eventually
 
 
@@ -150,3 +151,13 @@ async def test_a_database_that_cannot_be_used_is_logged_before_anybody_asks(
     await eventually(lambda: "cannot be answered now" in caplog.text)
     await databases.close()
     assert "'shop'" in caplog.text
+
+
+async def test_what_is_left_out_of_a_database_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = a_sqlite_file(tmp_path, "CREATE TABLE t (a); CREATE VIEW broken AS SELECT gone FROM t;")
+    databases = Databases()
+    databases.configure(arranged(tmp_path, a_pool(), a_workflow(), a_secret("shop", dsn=f"sqlite:///{file}")))
+    await eventually(lambda: "broken: left out" in caplog.text)
+    await databases.close()

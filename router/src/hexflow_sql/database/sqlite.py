@@ -222,9 +222,10 @@ class SqliteDatabase:
             )
             catalogue = await self._without_leaks(catalogue)
             if not catalogue.schema.tables:
+                notes = "".join(f" ({note})" for note in catalogue.schema.notes[:3])
                 raise DatabaseUnavailable(
                     "NoTables",
-                    f"Database {self.name!r} has no table that may be read: fill it, or widen include and exclude.",
+                    f"Database {self.name!r} has no table that may be read{notes}: fill it, or widen include and exclude.",
                 )
             self._known = _Known(stamp, self._clock(), catalogue)
             return catalogue
