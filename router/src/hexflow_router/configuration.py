@@ -9,11 +9,9 @@ import asyncio
 import contextlib
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from watchfiles import awatch
 
 from hexflow_api import (
     Database,
@@ -28,12 +26,10 @@ from hexflow_api import (
     write_secrets,
 )
 from hexflow_router.auth import Doorkeeper, Tenant, fingerprint
+from hexflow_router.filewatch import looks
 from hexflow_router.fleet import Fleet, fleet_of
 
 _log = logging.getLogger("hexflow.router.configuration")
-
-LOOK_AGAIN_SECONDS = 5.0
-"""Real seconds after which the files are looked at although nobody told of a change (a folder was replaced)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,28 +236,14 @@ class ConfigurationWatch:
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        async for _ in self._changes():
+        async for _ in looks(self._folders):
             await self.reload()
-
-    async def _changes(self) -> AsyncIterator[None]:
-        while True:
-            with contextlib.suppress(OSError, RuntimeError):
-                async for _ in awatch(
-                    *await asyncio.to_thread(self._folders),
-                    recursive=False,
-                    rust_timeout=int(LOOK_AGAIN_SECONDS * 1000),
-                    yield_on_timeout=True,
-                    debounce=200,
-                ):
-                    yield
-            await asyncio.sleep(LOOK_AGAIN_SECONDS)
-            yield
 
     def _folders(self) -> list[Path]:
         folders = {path if path.is_dir() else path.parent for path in self._paths}
         if self._secrets_dir is not None:
             folders |= {self._secrets_dir, *self._secrets_dir.glob("*/")}
-        return sorted(folder for folder in folders if folder.is_dir())
+        return sorted(folders)
 
     def _look(self) -> object:
         files: list[Path] = []

@@ -13,18 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from watchfiles import awatch
 
 from hexflow_router.breaker import BreakerRule
 from hexflow_router.driver import Driver
+from hexflow_router.filewatch import looks
 from hexflow_router.fleet import PoolSetup
 from hexflow_router.upstream import Address
 from hexflow_router.watch import ProbeRule, Watch
 
 _log = logging.getLogger("hexflow.router.discovery")
-
-LOOK_AGAIN_SECONDS = 5.0
-"""Real seconds after which the file is read although nobody told of a change."""
 
 
 def endpoint_id(pool: str, url: str) -> str:
@@ -66,25 +63,9 @@ class InstancesFile:
 
     async def changes(self) -> AsyncIterator[None]:
         """Yield at once, at every change, and every few seconds in any case."""
-        yield None
-        while True:
-            try:
-                async for _ in awatch(
-                    self.path.parent,
-                    recursive=False,
-                    debounce=50,
-                    step=25,
-                    rust_timeout=int(LOOK_AGAIN_SECONDS * 1000),
-                    yield_on_timeout=True,
-                    watch_filter=lambda _, path: Path(path).name == self.path.name,
-                ):
-                    yield None
-                    if not self.path.parent.is_dir():
-                        break
-            except OSError:
-                pass  # the folder is not there (yet, or any more)
-            await asyncio.sleep(1.0)
-            yield None
+        yield
+        async for _ in looks(lambda: (self.path.parent,), name=self.path.name, debounce_seconds=0.05):
+            yield
 
 
 class Discovery:
