@@ -25,7 +25,7 @@ def answers_table(report: Report, *, width: int) -> Table:
     table.add_column("In time", no_wrap=True)
     if wide:
         table.add_column("Calls", justify="right", no_wrap=True)
-        table.add_column("Instances", no_wrap=True, width=23, overflow="ellipsis")
+        table.add_column("Instances", width=15)
     for outcome in report.outcomes:
         table.add_row(*_answer_cells(outcome)[: len(table.columns)])
     return table
@@ -40,9 +40,9 @@ def policies_table(reports: Sequence[Report]) -> Table:
         table.add_column(report.policy, justify="right", no_wrap=True)
     if two:
         table.add_column("Gain", justify="right", no_wrap=True)
-    _row(table, reports, "Half were answered within (P50)", lambda r: r.overall.p50_seconds, _plain)
-    _row(table, reports, "95 % were answered within (P95)", lambda r: r.overall.p95_seconds, _plain)
-    _row(table, reports, "The last was answered after", lambda r: r.makespan_seconds, _plain)
+    _row(table, reports, "Half answered within (P50)", lambda r: r.overall.p50_seconds, _plain)
+    _row(table, reports, "95 % answered within (P95)", lambda r: r.overall.p95_seconds, _plain)
+    _row(table, reports, "Last answered after", lambda r: r.makespan_seconds, _plain)
     table.add_section()
     _shares(table, reports, "Answered in time (attainment)", lambda r: r.overall)
     for tenant in reports[0].by_tenant:
@@ -176,9 +176,9 @@ def _answer_cells(outcome: Outcome) -> tuple[RenderableType, ...]:
 
 
 def _places(calls: Sequence[CallReport]) -> str:
-    """Return the calls by instance in the space of a column: `a100-0 5, l40s-0 2`."""
+    """Return the calls by instance in the space of a column, to be broken between two: `a100×5 l40s×2`."""
     counts = Counter(call.instance for call in calls if call.instance)
-    return ", ".join(f"{name.removesuffix('-0')} {count}" for name, count in counts.most_common())
+    return " ".join(f"{name.removesuffix('-0')}×{count}" for name, count in counts.most_common())
 
 
 def _row(

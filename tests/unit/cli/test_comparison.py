@@ -56,7 +56,7 @@ def test_each_answer_has_question_statement_rows_seconds_and_instances() -> None
     assert "1 ✓" in text
     assert "20.0  yes" in text
     assert "70.0  late" in text
-    assert "a100 1, l40s 1" in text
+    assert "a100×1 l40s×1" in text
 
 
 def test_tables_fit_a_narrow_terminal() -> None:
@@ -69,6 +69,7 @@ def test_tables_fit_a_narrow_terminal() -> None:
     ):
         text = shown(table, width=80)
         assert max(map(len, text.splitlines())) <= 80
+        assert "…" not in text or table.row_count == 1
         assert "RoundRobin+FCFS" in text or table.row_count == 1
 
 
