@@ -40,7 +40,8 @@ def test_the_state_of_a_fleet_that_is_gone_is_ignored(tmp_path: Path, stale: dic
 
 def test_of_several_fleets_the_one_started_last_is_asked(tmp_path: Path) -> None:
     parent = psutil.Process(os.getppid())
-    older = a_state(url="http://older", pid=parent.pid, started=parent.create_time())
+    # Parent and child may be born in one tick of the kernel's clock; a second's difference still counts as the parent.
+    older = a_state(url="http://older", pid=parent.pid, started=parent.create_time() - 1.0)
     newer = a_state(url="http://newer")
     for state in (newer, older):
         state.write(tmp_path)
