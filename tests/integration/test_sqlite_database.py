@@ -173,6 +173,13 @@ class TestSchema:
         assert not (await database.values()).covers("t", "a")
         await database.close()
 
+    async def test_a_table_may_have_the_name_of_a_table_function(self, tmp_path: Path) -> None:
+        database = a_database(tmp_path, "CREATE TABLE json_each (a); INSERT INTO json_each VALUES (7);")
+        assert (await database.execute("SELECT a FROM json_each", LIMITS)).rows == ((7,),)
+        with pytest.raises(StatementFailed, match="not a function"):
+            await database.execute("SELECT value FROM json_each('[1]')", LIMITS)
+        await database.close()
+
     async def test_a_very_long_text_costs_its_column_the_samples_and_nothing_else(
         self, tmp_path: Path
     ) -> None:
@@ -524,13 +531,25 @@ class TestStopping:
             while any(thread.name == "hexflow-sql-watchdog" for thread in threading.enumerate()):
                 await asyncio.sleep(0.01)  # the watchdog goes when the statement has ended
 
+    async def test_cancelling_at_any_moment_leaves_the_connection_to_itself(
+        self, shop: Database, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        await shop.schema()
+        for place in range(60):
+            task = asyncio.create_task(shop.execute(ENDLESS if place % 2 else "SELECT 1", LIMITS))
+            await asyncio.sleep(place / 3000)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert caplog.text == ""  # SQLAlchemy logs a cursor that it cannot close
+
     async def test_closing_stops_what_runs(self, shop: Database) -> None:
         await shop.schema()
         task = asyncio.create_task(shop.execute(ENDLESS, Limits(seconds=3600)))
         await asyncio.sleep(0.2)
         async with asyncio.timeout(10):
             await shop.close()
-        assert task.done()
+            with pytest.raises(DatabaseUnavailable, match="was closed"):
+                await task
 
     async def test_many_statements_at_once_take_turns(self, shop: Database) -> None:
         results = await asyncio.gather(*(shop.execute(f"SELECT {i}", LIMITS) for i in range(40)))

@@ -98,7 +98,7 @@ class Birth(NamedTuple):
 
 def births(names: Names) -> Iterator[Birth]:
     """List what a connection must meet before it is sealed, if a statement mentions it."""
-    for function in sorted(TABLE_FUNCTIONS["sqlite"]):
+    for function in sorted(TABLE_FUNCTIONS["sqlite"] - names.readable - names.hidden):
         yield Birth(function, f"SELECT 1 FROM {function}('[]') LIMIT 0")  # noqa: S608 - our own names
     for table in names.virtual:
         yield Birth(table, f"SELECT 1 FROM {quoted(table, 'sqlite')} LIMIT 0")  # noqa: S608 - quoted

@@ -148,16 +148,15 @@ class SqliteDatabase:
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            # First the engine, then the task: SQLAlchemy closes its cursor behind the statement that runs.
-            watch.stop()
-            task.cancel()
+            _stop(task, watch)
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            task.cancel()  # where it is stuck
             raise
         if not task.done():  # its thread ends on its own, and keeps its turn until then
             task.cancel()
             raise _timed_out(limits)
         if task.cancelled():
-            raise DatabaseUnavailable("Closed", f"Database {self.name!r} was closed while the statement ran.")
+            raise self._closed_meanwhile()
         return task.result()
 
     def _ended(self, task: "asyncio.Task[Result]") -> None:
@@ -174,8 +173,7 @@ class SqliteDatabase:
         """Stop what runs (see ``Database.close``)."""
         self._closed = True
         for task, watch in self._running.items():
-            watch.stop()
-            task.cancel()
+            _stop(task, watch)
         if self._running:
             await asyncio.wait(tuple(self._running), timeout=GRACE_SECONDS)
         await self._engine.dispose()
@@ -189,7 +187,6 @@ class SqliteDatabase:
             started = self._clock()
             watch.start()
             async with self._connection() as (connection, driver):
-                await self._seal(driver, text, names, watch, meter)
                 raw = driver._conn  # aiosqlite's own interrupt is a coroutine; the watchdog is a thread
 
                 def interrupt() -> None:
@@ -198,6 +195,7 @@ class SqliteDatabase:
 
                 with Watchdog(watch, interrupt=interrupt, stuck=lambda: _resolve(loop, stuck)):
                     try:
+                        await self._seal(driver, text, names, watch, meter)
                         result = await connection.run_sync(lambda sync: _fetched(sync, text, meter, limits))
                     except _FAILURES as error:
                         raise self._failure(error, watch, limits) from None
@@ -301,6 +299,8 @@ class SqliteDatabase:
 
     def _failure(self, error: Exception, watch: Watch, limits: Limits) -> SqlError:
         text = str(error.orig) if isinstance(error, DBAPIError) else str(error)
+        if self._closed:
+            return self._closed_meanwhile()
         if watch.over:
             return _timed_out(limits)
         if watch.overasked:
@@ -319,6 +319,9 @@ class SqliteDatabase:
             if part in text:
                 return StatementFailed(reason, text)
         return StatementFailed("Failed", text)
+
+    def _closed_meanwhile(self) -> DatabaseUnavailable:
+        return DatabaseUnavailable("Closed", f"Database {self.name!r} was closed while the statement ran.")
 
     def _unavailable(self, text: str) -> DatabaseUnavailable:
         for part, (reason, remedy) in (_REMEDIES | _UNFINISHED).items():
@@ -357,6 +360,13 @@ def _fetched(connection: Connection, text: str, meter: Meter | None, limits: Lim
         if not cursor.returns_rows:
             raise StatementFailed("NoRows", "The statement returns no rows.")
         return fetch(cursor, meter, most_columns=limits.columns if meter else sys.maxsize)
+
+
+def _stop(task: "asyncio.Task[Result]", watch: Watch) -> None:
+    """Interrupt a statement that runs: a cancelled task closes its connection before its cursor. Cancel one that waits."""
+    watch.stop()
+    if not watch.started:
+        task.cancel()
 
 
 def _timed_out(limits: Limits) -> StatementFailed:

@@ -34,10 +34,13 @@ class Watch:
         self._clock = clock
         self._deadline = clock() + seconds
         self._stopped = False
+        self.started = False
+        """Whether its statement has had its turn."""
         self._questions = 0
 
     def start(self, seconds: float | None = None) -> None:
         """Count the seconds from now on, its own where none are given."""
+        self.started = True
         self._deadline = self._clock() + (self.seconds if seconds is None else seconds)
 
     def stop(self) -> None:
