@@ -107,7 +107,8 @@ def _open(setup: DatabaseSetup) -> Database:
     resource = setup.database
     if setup.dsn is None:
         raise DatabaseUnavailable(
-            "SecretMissing", f"Database {resource.name!r} has no address: {setup.problem}"
+            "SecretMissing",
+            f"Database {resource.name!r} has no address: the secret {resource.dsn_secret_ref} is missing or empty.",
         )
     return open_database(
         name=resource.name,

@@ -137,9 +137,10 @@ async def test_a_database_that_is_gone_or_has_no_address_cannot_be_lent(tmp_path
         async with databases.lend("shop-questions", "shop"):
             pass
     databases.configure(arrange(resources_of(a_pool(), a_workflow()), tmp_path))
-    with pytest.raises(DatabaseUnavailable, match="has no address"):
+    with pytest.raises(DatabaseUnavailable, match="has no address") as unavailable:
         async with databases.lend("shop-questions", "shop"):
             pass
+    assert str(tmp_path) not in unavailable.value.message
     await databases.close()
 
 
