@@ -237,7 +237,10 @@ async def test_a_changed_configuration_is_in_force_without_a_restart(tmp_path: P
     assert state["workflowParameters"][WORKFLOW]["alpha"] == 0.7
 
 
-async def test_another_policy_takes_over_when_no_call_is_outstanding(tmp_path: Path) -> None:
+async def test_another_policy_takes_over_when_no_call_is_outstanding(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "hexflow")
     laptop = a_laptop(tmp_path / "laptop", scheduling={"alpha": {"value": 0.7}})
     async with a_router(laptop) as router:
         await router.fault("slow:20")
@@ -253,6 +256,7 @@ async def test_another_policy_takes_over_when_no_call_is_outstanding(tmp_path: P
         state = (await router.admin.get("/debug/scheduler")).json()
         lines = (await router.admin.get("/v1/events")).text.splitlines()
     assert meanwhile == {"inForce": "HexGenFlow", "named": "RoundRobin"}
+    assert caplog.text.count("takes over from HexGenFlow when no call is outstanding") == 1
     assert (first["status"], first["policy"]) == ("Succeeded", "HexGenFlow")
     assert (second["status"], second["policy"]) == ("Succeeded", "RoundRobin")
     assert len(state["instances"]) == 2

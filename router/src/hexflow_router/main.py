@@ -51,8 +51,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.basicConfig(
             level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
         )
-        # A cancelled statement has its connection closed under its cursor; the pool tells each with a traceback.
-        logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
         logging.getLogger("hexflow").setLevel(settings.log_level.upper())
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings))

@@ -41,6 +41,7 @@ class Succession:
 
     def configure(self, configuration: Configuration, driver: Driver) -> None:
         """Take over the policy and the parameters of a configuration, as soon as may be."""
+        waits = configuration is self._configuration
         self._configuration = configuration
         if self._timer is not None:
             self._timer.cancel()
@@ -48,6 +49,12 @@ class Succession:
         if self.named_policy == self.policy:
             self._set_parameters(driver.clock())
         elif driver.outstanding:
+            if not waits:
+                _log.info(
+                    "The policy %s takes over from %s when no call is outstanding.",
+                    self.named_policy,
+                    self.policy,
+                )
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(LOOK_AGAIN_SECONDS, self.configure, configuration, driver)
         else:
