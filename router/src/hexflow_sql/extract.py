@@ -27,7 +27,7 @@ _ANSWER_TAGS = ("answer", "final_answer", "sql", "final_sql", "result")
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*$", re.MULTILINE)
 _INLINE_FENCE = re.compile(r"```(?=\S)([^`\n][^`]*?)```")
 _LANGUAGES = frozenset({"sql", "sqlite", "postgresql", "postgres", "mysql", "duckdb", "json"})
-_REASONING = re.compile(r"[<\[](/?)(?:think|thinking|thought|reasoning)[>\]]", re.IGNORECASE)
+_REASONING = re.compile(r"(?i:</?(?:think|thinking|thought|reasoning)>)|\[/?THINK\]")
 _START = re.compile(r"\b(?:WITH|SELECT)\b|\(\s*SELECT\b", re.IGNORECASE)
 
 
@@ -78,7 +78,7 @@ def without_reasoning(text: str) -> str | None:
     """Drop ``<think>…</think>`` and its like, with or without its opening; None where it never closes."""
     after, is_open = 0, False
     for mark in _REASONING.finditer(text):
-        is_open = not mark.group(1)
+        is_open = "/" not in mark.group()
         after = mark.end()
     return None if is_open else text[after:]
 

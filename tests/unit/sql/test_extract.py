@@ -221,12 +221,23 @@ def test_a_bare_statement_after_prose_that_begins_like_one_is_found() -> None:
     assert sql_of(f"{prose}\n\nSELECT a\nFROM t\n\nIt selects all.") == "SELECT a\nFROM t"
 
 
-@pytest.mark.parametrize("tag", ["think", "thinking", "reasoning", "THINK"])
-def test_reasoning_under_other_names_does_not_count(tag: str) -> None:
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("<Think>", "</THINK>"),
+        ("<thinking>", "</thinking>"),
+        ("<reasoning>", "</reasoning>"),
+        ("[THINK]", "[/THINK]"),
+    ],
+)
+def test_reasoning_under_other_names_does_not_count(opening: str, closing: str) -> None:
     draft = "```sql\nSELECT 1 AS draft\n```"
-    assert sql_of(f"<{tag}>{draft}</{tag}>SELECT a FROM t") == "SELECT a FROM t"
-    assert sql_of(f"[{tag}]{draft}[/{tag}]SELECT a FROM t") == "SELECT a FROM t"
-    assert sql_of(f"<{tag}>{draft}") is None
+    assert sql_of(f"{opening}{draft}{closing}SELECT a FROM t") == "SELECT a FROM t"
+    assert sql_of(f"{opening}{draft}") is None
+
+
+def test_a_heading_in_brackets_is_no_reasoning() -> None:
+    assert sql_of("[Reasoning]\nAll of t.\n[SQL]\n```sql\nSELECT a FROM t\n```") == "SELECT a FROM t"
 
 
 def test_json_inside_a_statement_is_no_container() -> None:
