@@ -25,15 +25,19 @@ def free_port(host: str) -> int:
 
 def is_free(host: str, port: int) -> bool:
     """Return whether a server could listen on that port now."""
+    return _hindrance(host, port) is None
+
+
+def _hindrance(host: str, port: int) -> OSError | None:
     family, _, _, _, address = _resolve(host, port)
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(address)
             listener.listen()
-        except OSError:
-            return False
-    return True
+        except OSError as error:
+            return error
+    return None
 
 
 def claim(host: str, port: int, *, option: str) -> int:
@@ -44,9 +48,16 @@ def claim(host: str, port: int, *, option: str) -> int:
             code=ExitCode.USAGE,
             reason="InvalidPort",
         )
-    if is_free(host, port):
+    hindrance = _hindrance(host, port)
+    if hindrance is None:
         return port
     free_port(host)  # says so where the address itself is the trouble
+    if isinstance(hindrance, PermissionError):
+        raise CommandError(
+            f"Port {port} of {host} is only for the administrator. Choose one from 1024 upwards with {option}.",
+            code=ExitCode.ENVIRONMENT,
+            reason="PortForbidden",
+        )
     raise CommandError(
         f"Port {port} of {host} is in use{_owner(port)}. Choose another with {option}, or leave {option} out "
         "and a free one is found.",

@@ -1,6 +1,7 @@
 import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -31,6 +32,20 @@ def test_a_port_in_use_is_named_with_its_owner_and_the_remedy(taken: int) -> Non
 
 def test_the_usual_port_gives_way_to_a_free_one(taken: int) -> None:
     assert port.preferred("127.0.0.1", taken) != taken
+
+
+def test_a_port_that_only_the_administrator_may_use_is_not_called_in_use() -> None:
+    first_open = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+    if not first_open.exists() or int(first_open.read_text()) <= 1:
+        pytest.skip("everybody may use every port here")
+    me = os.geteuid()
+    if me == 0:
+        os.seteuid(65_534)
+    try:
+        with pytest.raises(CommandError, match="only for the administrator"):
+            port.claim("127.0.0.1", 1, option="--port")
+    finally:
+        os.seteuid(me)
 
 
 @pytest.mark.parametrize("number", [0, -1, 65536])
