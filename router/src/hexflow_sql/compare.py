@@ -1,6 +1,6 @@
 """When two results are the same answer.
 
-Rows are a bag unless the statement orders them; NULL is neither '' nor 0; numbers are one kind and
+Rows are a bag unless the statement orders them, and then those that tie still are; NULL is neither '' nor 0; numbers are one kind and
 rounded; a truncated result never equals a complete one.
 """
 
@@ -22,6 +22,8 @@ CENTS = -2
 
 Key = tuple[object, ...]
 
+Order = tuple[int, ...]
+
 
 def same(one: Result, other: Result, *, ordered: bool = False) -> bool:
     """Say whether two results are one answer, rows in order only where ``ordered``. Column names do not count."""
@@ -39,26 +41,60 @@ def cluster_statements(
 ) -> tuple[tuple[int, ...], ...]:
     """Group statements (index, SQL, result) whose results are the same: larger groups first, then the earlier.
 
-    Order counts between two statements that both order their rows.
+    Order counts between two statements that both order their rows; ties may lie as they like.
     """
-    groups: list[tuple[Result, bool, list[int]]] = []
+    groups: list[tuple[Result, Order | None, list[int]]] = []
     for index, sql, result in results:
-        ordered = is_ordered(sql, dialect=dialect)
-        for first, first_ordered, members in groups:
-            if same(first, result, ordered=ordered and first_ordered):
+        order = order_of(sql, dialect=dialect)
+        for first, first_order, members in groups:
+            if _agree(first, first_order, result, order):
                 members.append(index)
                 break
         else:
-            groups.append((result, ordered, [index]))
+            groups.append((result, order, [index]))
     return tuple(
         sorted((tuple(members) for *_, members in groups), key=lambda group: (-len(group), group[0]))
     )
 
 
-def is_ordered(sql: str, *, dialect: str) -> bool:
-    """Say whether a statement orders its own rows."""
+def order_of(sql: str, *, dialect: str) -> Order | None:
+    """Name the columns, by their places, that a statement orders its own rows by; None where it does not order.
+
+    Empty where it orders by something that it does not show.
+    """
     tree = parse_query(sql, dialect=dialect)
-    return isinstance(tree, exp.Query) and tree.args.get("order") is not None
+    if not isinstance(tree, exp.Query) or tree.args.get("order") is None:
+        return None
+    places = [_place(key.this, tree.selects) for key in tree.args["order"].expressions]
+    return tuple(place for place in places if place is not None) if None not in places else ()
+
+
+def _place(key: exp.Expr, shown: Sequence[exp.Expr]) -> int | None:
+    if any(select.is_star for select in shown):
+        return None
+    if isinstance(key, exp.Literal) and not key.is_string:
+        return int(key.name) - 1 if key.name.isdecimal() and 0 < int(key.name) <= len(shown) else None
+    named = key.name.casefold() if isinstance(key, exp.Column) and not key.table else None
+    return next(
+        (
+            place
+            for place, select in enumerate(shown)
+            if select.unalias() == key or select.alias_or_name.casefold() == named
+        ),
+        None,
+    )
+
+
+def _agree(one: Result, one_order: Order | None, other: Result, other_order: Order | None) -> bool:
+    if one_order is None or other_order is None:
+        return same(one, other)
+    if not one_order or one_order != other_order:
+        return same(one, other, ordered=True)
+    return same(one, other) and all(
+        row[place] == twin[place]
+        for row, twin in zip(_rows(one), _rows(other), strict=True)
+        for place in one_order
+    )
 
 
 def _rows(result: Result) -> list[Key]:

@@ -3,7 +3,7 @@
 import pytest
 
 from hexflow_sql import Cell
-from hexflow_sql.compare import cluster_statements, is_ordered, key, same
+from hexflow_sql.compare import cluster_statements, key, order_of, same
 from support.sql import a_result
 
 
@@ -94,9 +94,37 @@ def test_order_counts_between_statements_that_both_order() -> None:
     assert len(cluster_statements([(0, up, one), (1, free, other)], dialect="sqlite")) == 1
 
 
-def test_only_the_outermost_order_counts() -> None:
-    assert is_ordered("SELECT a FROM t ORDER BY a LIMIT 1", dialect="sqlite")
-    assert is_ordered("SELECT 1 UNION SELECT 2 ORDER BY 1", dialect="sqlite")
-    assert not is_ordered("SELECT a FROM (SELECT a FROM t ORDER BY a)", dialect="sqlite")
-    assert not is_ordered("SELECT rank() OVER (ORDER BY a) FROM t", dialect="sqlite")
-    assert not is_ordered("no statement", dialect="sqlite")
+def test_rows_that_tie_may_lie_as_they_like() -> None:
+    most = "SELECT city, count(*) AS n FROM t GROUP BY city ORDER BY n DESC"
+    again = "SELECT x.city, count(*) FROM t AS x GROUP BY 1 ORDER BY 2 DESC"
+    one = a_result(("Berlin", 3), ("Paris", 2), ("Rome", 2))
+    tied = a_result(("Berlin", 3), ("Rome", 2), ("Paris", 2))
+    wrong = a_result(("Paris", 2), ("Rome", 2), ("Berlin", 3))
+    results = [(0, most, one), (1, again, tied), (2, again, wrong)]
+    assert cluster_statements(results, dialect="sqlite") == ((0, 1), (2,))
+
+
+def test_order_by_what_is_not_shown_counts_row_by_row() -> None:
+    hidden = "SELECT city FROM t ORDER BY population"
+    one, other = a_result(("Berlin",), ("Paris",)), a_result(("Paris",), ("Berlin",))
+    assert len(cluster_statements([(0, hidden, one), (1, hidden, other)], dialect="sqlite")) == 2
+
+
+@pytest.mark.parametrize(
+    ("sql", "order"),
+    [
+        ("SELECT a FROM t ORDER BY a LIMIT 1", (0,)),
+        ("SELECT 1 UNION SELECT 2 ORDER BY 1", (0,)),
+        ("SELECT b, a AS x FROM t ORDER BY X DESC, t.b", ()),  # t.b is not written as b is
+        ("SELECT t.b, a AS x FROM t ORDER BY X DESC, t.b", (1, 0)),
+        ("SELECT b, max(a) FROM t GROUP BY b ORDER BY max(a)", (1,)),
+        ("SELECT * FROM t ORDER BY 1", ()),
+        ("SELECT a FROM t ORDER BY 7", ()),
+        ("SELECT a FROM (SELECT a FROM t ORDER BY a)", None),
+        ("SELECT rank() OVER (ORDER BY a) FROM t", None),
+        ("VALUES (2), (1)", None),
+        ("no statement", None),
+    ],
+)
+def test_only_the_outermost_order_counts(sql: str, order: tuple[int, ...] | None) -> None:
+    assert order_of(sql, dialect="sqlite") == order
