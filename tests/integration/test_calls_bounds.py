@@ -135,6 +135,24 @@ async def test_a_connection_that_says_nothing_is_closed() -> None:
         assert await raw(url) == b""
 
 
+async def test_one_client_too_many_is_told_and_leaves_files_for_the_engines() -> None:
+    class Small(BoundedProtocol):
+        def most_connections(self) -> int:
+            return 2
+
+    async with serving(an_app(), protocol=Small) as url:
+        port = int(url.rpartition(":")[2])
+        others = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        reply = await raw(url)
+        assert reply.startswith(b"HTTP/1.1 503 ")
+        assert json.loads(reply.partition(b"\r\n\r\n")[2])["error"]["code"] == "too_many_connections"
+        for _, writer in others:
+            writer.close()
+            await writer.wait_closed()
+        while b"HTTP/1.1 200" not in await raw(url, CHUNKED, b"0\r\n\r\n"):
+            await asyncio.sleep(0.05)
+
+
 async def test_an_answer_that_is_read_may_take_longer_than_a_request() -> None:
     async with serving(an_app(), protocol=Hasty) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))

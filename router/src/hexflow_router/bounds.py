@@ -6,6 +6,8 @@ seconds itself and refuses; the body is bounded where it is read.
 
 import asyncio
 import contextlib
+import resource
+import sys
 from collections.abc import Iterable
 from http import HTTPStatus
 
@@ -68,6 +70,13 @@ def too_slow(seconds: float) -> ApiError:
     )
 
 
+def too_many_connections() -> ApiError:
+    """Return the refusal of a client where too many are connected."""
+    return ApiError(
+        "Too many clients are connected; come back in a moment.", status=503, code="too_many_connections"
+    )
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """uvicorn's HTTP protocol with bounds on what a client may send unasked, and on the time it takes.
 
@@ -87,7 +96,15 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Give the first request its time."""
         super().connection_made(transport)
-        self._await_request()
+        if len(self.connections) > self.most_connections():
+            self._refuse(too_many_connections())
+        else:
+            self._await_request()
+
+    def most_connections(self) -> int:
+        """Return how many clients may be connected: half of the files the process may open, as each may need an engine."""
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return sys.maxsize if files == resource.RLIM_INFINITY else files // 2
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clocks."""

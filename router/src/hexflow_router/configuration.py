@@ -219,25 +219,36 @@ class ConfigurationWatch:
 
     async def reload(self) -> None:
         """Read anew if a file has changed; what cannot be read is reported and changes nothing."""
-        signature = await asyncio.to_thread(self._look)
-        if signature == self._signature:
-            return
-        self._signature = signature
         try:
+            signature = await asyncio.to_thread(self._look)
+            if signature == self._signature:
+                return
+            self._signature = signature
             configuration = await asyncio.to_thread(read_configuration, self._paths, self._secrets_dir)
         except ResourceError as problem:
-            self.error = str(problem)
-            self.on_refused()
-            _log.error("The changed resources are not used, the last good ones stay: %s", problem)
+            self._refuse(str(problem))
+            return
+        except OSError as problem:
+            self._signature = None  # nothing is known of the files: the next look reads them
+            self._refuse(f"they cannot be read now ({problem})")
             return
         self.error = None
         self.reloads += 1
         self.apply(configuration)
 
+    def _refuse(self, problem: str) -> None:
+        if problem != self.error:
+            self.on_refused()
+            _log.error("The changed resources are not used, the last good ones stay: %s", problem)
+        self.error = problem
+
     async def run(self) -> None:
         """Watch until cancelled."""
         async for _ in looks(self._folders):
-            await self.reload()
+            try:
+                await self.reload()
+            except Exception:
+                _log.exception("The changed resources could not be put in force, by a defect.")
 
     def _folders(self) -> list[Path]:
         folders = {path if path.is_dir() else path.parent for path in self._paths}

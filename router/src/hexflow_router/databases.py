@@ -65,7 +65,10 @@ class Databases:
 
     async def close(self) -> None:
         """Close every database, used or not."""
+        reading = self._reading
         self._stop_reading()
+        if reading is not None:
+            await asyncio.gather(reading, return_exceptions=True)  # it may hold a connection
         opened, self._open = list(self._open.values()), {}
         for one in opened:
             await one.database.close()

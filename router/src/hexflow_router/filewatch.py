@@ -29,7 +29,9 @@ async def looks(
     """
     usual = DefaultFilter()
     while True:
-        there = await asyncio.to_thread(lambda: [folder for folder in folders() if folder.is_dir()])
+        there: list[Path] = []
+        with contextlib.suppress(OSError):
+            there = await asyncio.to_thread(lambda: [folder for folder in folders() if folder.is_dir()])
         if there:
             with contextlib.suppress(OSError, RuntimeError):  # a folder went away
                 async for _ in awatch(

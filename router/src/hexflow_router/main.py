@@ -7,6 +7,7 @@ Whatever keeps the process from starting is one readable sentence and exit statu
 import asyncio
 import contextlib
 import logging
+import resource
 import signal
 import socket
 import sys
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
         )
         logging.getLogger("hexflow").setLevel(settings.log_level.upper())
+        _open_as_many_files_as_may_be()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(settings))
     except (SettingsError, ResourceError, JournalError, EventLogError, StartError) as problem:
@@ -60,6 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _open_as_many_files_as_may_be() -> None:
+    # The usual limit is low for the sake of programs that use select(); each client needs a file, and one more its engine.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def listen(host: str, port: int, *, flag: str) -> socket.socket:

@@ -4,6 +4,7 @@ The names of vLLM's metrics have changed between versions, so each is looked up 
 Pure readers of bytes; ``discovery.py`` fetches them.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -67,12 +68,16 @@ def read_metrics(page: bytes, *, at: float) -> EngineSample:
                 values[field] = values.get(field, 0.0) + sample.value
     return EngineSample(
         at=at,
-        running=int(values["running"]) if "running" in values else None,
-        waiting=int(values["waiting"]) if "waiting" in values else None,
+        running=_count(values.get("running")),
+        waiting=_count(values.get("waiting")),
         kv_usage=values.get("kv_usage"),
         started_at=values.get("started_at"),
         kv_tokens=kv_tokens or None,
     )
+
+
+def _count(value: float | None) -> int | None:
+    return int(value) if value is not None and 0 <= value < math.inf else None
 
 
 def _kv_tokens(labels: Mapping[str, str]) -> int:
@@ -93,9 +98,12 @@ class _Listing(msgspec.Struct):
 
 
 def read_models(body: bytes) -> tuple[ServedModel, ...]:
-    """Read the answer of ``/v1/models``. Raises ValueError for what is no such answer."""
+    """Read the answer of ``/v1/models``; a length that makes no sense counts as none. Raises ValueError for what is no such answer."""
     try:
         listing = msgspec.json.decode(body, type=_Listing)
-        return tuple(msgspec.convert(model, ServedModel) for model in listing.data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        return tuple(
+            ServedModel(model.id, model.max_model_len if (model.max_model_len or 0) > 0 else None)
+            for model in msgspec.convert(listing.data, list[ServedModel])
+        )
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
         raise ValueError(f"not a list of models: {problem}") from None

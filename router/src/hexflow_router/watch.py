@@ -1,6 +1,7 @@
 """One instance under watch: looked at, judged, and told to the driver when something about it changes."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,8 @@ from hexflow_router.fleet import PoolSetup
 from hexflow_router.telemetry import EngineSample, read_metrics, read_models
 from hexflow_router.upstream import Address, UpstreamFailed, within
 from hexflow_scheduler import Instance, InstanceState, Profile
+
+_log = logging.getLogger("hexflow.router.watch")
 
 _LARGEST_PAGE = 8 << 20
 
@@ -95,7 +98,10 @@ class Watch:
     async def run(self) -> None:
         """Look again and again until cancelled."""
         while True:
-            await self.look()
+            try:
+                await self.look()
+            except Exception:  # whatever a server answers, it is looked at again
+                _log.exception("A look at %s failed by a defect.", self.instance_id)
             await asyncio.sleep(self._rule.interval_seconds)
 
     async def look(self) -> None:

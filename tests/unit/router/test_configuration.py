@@ -89,6 +89,25 @@ async def a_watch(laptop: Laptop) -> ConfigurationWatch:
     return watch
 
 
+async def test_files_that_cannot_be_looked_at_for_a_while_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = await a_watch(a_laptop(tmp_path / "laptop"))
+    before = watch.current
+
+    def too_many_files(self: Path, pattern: str) -> list[Path]:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "glob", too_many_files)
+        await watch.reload()
+        assert "Too many open files" in (watch.error or "")
+        assert watch.current is before
+    await watch.reload()
+    assert watch.error is None
+    assert watch.current.workflows.keys() == before.workflows.keys()
+
+
 async def test_only_a_change_is_read_again(tmp_path: Path) -> None:
     laptop = a_laptop(tmp_path / "laptop")
     watch = await a_watch(laptop)

@@ -291,6 +291,28 @@ def test_watching_looks_about_once_a_second() -> None:
     play(act)
 
 
+def test_a_look_that_fails_by_a_defect_is_not_the_last(caplog: pytest.LogCaptureFixture) -> None:
+    async def act(scene: Scene) -> None:
+        sound = scene.upstream.send
+
+        async def broken(*_: object, **__: object) -> Any:
+            raise RuntimeError("a defect")
+
+        async with watching(scene.discovery):
+            scene.upstream.send = broken  # type: ignore[method-assign]
+            await asyncio.sleep(2.5)
+            scene.engine.health = 503
+            scene.upstream.send = sound  # type: ignore[method-assign]
+            await asyncio.sleep(2)
+            assert scene.watch.reason == "NotHealthy"
+            scene.engine.health = 200
+            await asyncio.sleep(2)
+        assert scene.told().state is InstanceState.READY
+
+    play(act)
+    assert "failed by a defect" in caplog.text
+
+
 def test_what_an_engine_said_is_shown_to_people() -> None:
     async def act(scene: Scene) -> None:
         state = scene.watch.state()

@@ -1,4 +1,8 @@
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hexflow_router.telemetry import read_metrics, read_models
 
@@ -44,7 +48,23 @@ def test_models_are_read_with_their_context() -> None:
     assert [(model.id, model.max_model_len) for model in read_models(listing)] == [("a", 4096), ("b", None)]
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"data":[{"name":"a"}]}', b'{"data":7}', b"\xff"])
+@pytest.mark.parametrize("number", ["+Inf", "-Inf", "NaN", "-1"])
+def test_a_count_that_makes_no_sense_counts_as_none(number: str) -> None:
+    page = f"vllm:num_requests_running {number}\nvllm:num_requests_waiting {number}\n"
+    assert read_metrics(page.encode(), at=0).load is None
+    assert read_models(b'{"data":[{"id":"a","max_model_len":-1}]}')[0].max_model_len is None
+
+
+@given(st.text(alphabet='vllm:num_requests_running{}=",\\ 1e+-Inf\n#', max_size=60))
+def test_whatever_follows_a_name_is_read_or_refused(rest: str) -> None:
+    with contextlib.suppress(ValueError):
+        read_metrics(f"vllm:num_requests_running{rest}\n".encode(), at=0)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"data":' + b"[" * 100_000, b"<html>", b"[]", b'{"data":[{"name":"a"}]}', b'{"data":7}', b"\xff"],
+)
 def test_what_is_no_list_of_models_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError):
         read_models(body)
