@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -24,6 +25,9 @@ from hexflow_router.watch import ProbeRule, Watch
 _log = logging.getLogger("hexflow.router.discovery")
 
 
+_ADDRESS = r"^https?://(\[[\da-fA-F:.]+\]|[^\s/?#@:\[\]]+)(:\d{1,5})?(/\S*)?\Z"
+
+
 def endpoint_id(pool: str, url: str) -> str:
     """Return the identity of a server that a pool lists: the same for one address, which it does not show."""
     return f"{pool}-{hashlib.sha256(url.encode()).hexdigest()[:6]}"
@@ -32,9 +36,9 @@ def endpoint_id(pool: str, url: str) -> str:
 class Listed(msgspec.Struct, frozen=True):
     """Name one instance of the file."""
 
-    id: str
+    id: Annotated[str, msgspec.Meta(pattern=r"^[\w.:-]{1,253}\Z")]
     pool: str
-    url: str
+    url: Annotated[str, msgspec.Meta(pattern=_ADDRESS)]
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -142,7 +146,10 @@ class Discovery:
                 continue
             complaint = ""
             if listed != self._listed:
-                self.list_instances(listed)
+                try:
+                    self.list_instances(listed)
+                except Exception:  # the next list is followed all the same
+                    _log.exception("The list of instances could not be put in force, by a defect.")
 
     def _wanted(self) -> dict[str, tuple[PoolSetup, Address]]:
         wanted: dict[str, tuple[PoolSetup, Address]] = {}

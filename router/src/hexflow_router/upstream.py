@@ -160,8 +160,8 @@ class HttpUpstream:
         self, url: str, *, method: str = "POST", headers: Headers = (), body: bytes | None = None
     ) -> UpstreamResponse:
         """Send one request; see ``Upstream.send``."""
-        address = URL(url, encoded=True)
         try:
+            address = URL(url, encoded=True)
             response = await self._session.request(
                 method,
                 address,

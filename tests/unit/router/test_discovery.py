@@ -4,12 +4,13 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hexflow_router.breaker import BreakerRule, BreakerState
-from hexflow_router.discovery import Discovery, Listed, endpoint_id
+from hexflow_router.discovery import Discovery, InstancesFile, Listed, endpoint_id
 from hexflow_router.driver import Driver
 from hexflow_router.gauges import measure
 from hexflow_router.upstream import Address
@@ -311,6 +312,34 @@ def test_a_look_that_fails_by_a_defect_is_not_the_last(caplog: pytest.LogCapture
 
     play(act)
     assert "failed by a defect" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"id": "", "pool": "p", "url": "http://one"},
+        {"id": "a b", "pool": "p", "url": "http://one"},
+        {"id": "a~2", "pool": "p", "url": "http://one"},
+        {"id": "a", "pool": "p", "url": ""},
+        {"id": "a", "pool": "p", "url": "one:8000"},
+        {"id": "a", "pool": "p", "url": "file:///etc/hosts"},
+        {"id": "a", "pool": "p", "url": "http://me:secret@one"},
+        {"id": "a", "pool": "p", "url": "http://one:port"},
+        {"id": "a", "pool": "p"},
+    ],
+)
+def test_a_list_of_instances_that_makes_no_sense_is_refused(tmp_path: Path, entry: dict[str, str]) -> None:
+    file = InstancesFile(tmp_path / "instances.json")
+    file.path.write_text(json.dumps({"instances": [entry]}))
+    with pytest.raises(ValueError, match="is not a list of instances"):
+        file.read()
+
+
+@pytest.mark.parametrize("url", ["http://one", "https://one.two:8000/", "http://[::1]:8000/v1"])
+def test_a_list_of_instances_is_read(tmp_path: Path, url: str) -> None:
+    file = InstancesFile(tmp_path / "instances.json")
+    file.path.write_text(json.dumps({"instances": [{"id": "l40s-0", "pool": "l40s", "url": url}]}))
+    assert file.read() == (Listed("l40s-0", "l40s", url),)
 
 
 def test_what_an_engine_said_is_shown_to_people() -> None:
