@@ -134,7 +134,10 @@ def test_an_engine_that_cannot_be_reached_is_named_and_may_still_come(tmp_path: 
         .replace("\n  emulated: true", f"\n  endpoints: [{{url: {url}}}]")
     )
     with a_running_laptop(tmp_path, files=[examples]) as laptop:
-        assert f"no engine is ready yet: {url}: " in laptop.log.read_text()
+        assert (
+            f"no engine is ready yet: {url}: The engine could not be reached (connection refused)."
+            in laptop.log.read_text()
+        )
         done = laptop.hexflow("ask", BERLIN, "--deadline", "20")
         assert done.code == 4
         assert "Traceback" not in done.err

@@ -7,6 +7,7 @@ since a client library's own may not fire (aiohttp hangs on an invalid chunk siz
 
 import asyncio
 import io
+import os
 import ssl
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
@@ -172,7 +173,7 @@ class HttpUpstream:
             )
         except (aiohttp.ClientConnectorError, aiohttp.ServerTimeoutError, aiohttp.InvalidURL) as problem:
             raise UpstreamFailed(
-                "ConnectFailed", f"The engine could not be reached ({type(problem).__name__})."
+                "ConnectFailed", f"The engine could not be reached ({_why(problem)})."
             ) from problem
         except (aiohttp.ClientError, OSError, ValueError) as problem:
             raise UpstreamFailed(
@@ -183,3 +184,12 @@ class HttpUpstream:
     async def close(self) -> None:
         """Close every connection."""
         await self._session.close()
+
+
+def _why(problem: Exception) -> str:
+    """Return the system's words for what kept a connection from being made, else the name of the problem."""
+    if isinstance(problem, aiohttp.ClientConnectorError):
+        number = problem.os_error.errno or 0
+        words = os.strerror(number) if number > 0 else problem.os_error.strerror
+        return (words or type(problem).__name__).lower()
+    return type(problem).__name__
