@@ -94,7 +94,8 @@ async def test_every_query_ends_and_nothing_is_left_behind(tmp_path: Path, seed:
         answer = await router.ask()
     assert "Running" not in endings
     assert "Succeeded" in endings
-    assert 30 < ended <= 40, "a client may leave before its question has come"
+    # A client may leave before its question has come.
+    assert 40 - endings.count("left") <= ended <= 40
     assert not queries._running
     assert not queries._tasks
     assert answer.json()["rows"] == [[3]]
