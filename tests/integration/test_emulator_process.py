@@ -75,11 +75,12 @@ async def test_a_process_that_dies_breaks_all_it_has() -> None:
         assert server.process.wait(10) == 1
 
 
-async def test_a_cut_connection_is_seen_as_one() -> None:
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_cut_connection_is_seen_as_one(stream: bool) -> None:
     with emulator(["--fault", "cut:1:tokens=3"]) as server:
         async with httpx.AsyncClient(base_url=server.url, timeout=20) as client:
             with pytest.raises(httpx.RemoteProtocolError):
-                await client.post("/v1/chat/completions", json=a_chat(max_tokens=100, stream=True))
+                await client.post("/v1/chat/completions", json=a_chat(max_tokens=100, stream=stream))
             await asked(client, a_chat())
 
 

@@ -194,6 +194,9 @@ class CompletionsEndpoint:
         while not all(sample.generation.over for sample in request.samples):
             await self._further(request)
             if self._struck(request):
+                # Begun, or the server would make an answer of it: a 500.
+                headers = [(b"content-type", b"application/json")]
+                await send({"type": "http.response.start", "status": 200, "headers": headers})
                 raise ConnectionCutError
         choices = []
         for sample in request.samples:
