@@ -90,7 +90,9 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
     if kind in _TYPES:
         group = _model_at(model, detail["loc"]) if _TYPES[kind] == "a group of fields" else None
         fields = f" ({', '.join(_aliases(group))})" if group else ""
-        return f"must be {_TYPES[kind]}{fields}, not {shown(given)}{_quoting(kind, given)}"
+        # Text in the place of a group may be the secret itself, which no message repeats.
+        what = "text" if _TYPES[kind] == "a group of fields" and isinstance(given, str) else shown(given)
+        return f"must be {_TYPES[kind]}{fields}, not {what}{_quoting(kind, given)}"
     if kind in _BOUNDS:
         words, bound = _BOUNDS[kind]
         return f"{words} {_number(context[bound])}, not {shown(given)}"

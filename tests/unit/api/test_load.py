@@ -280,8 +280,15 @@ def test_bare_yes_and_on_are_booleans_as_in_kubectl() -> None:
 def test_a_word_in_the_place_of_a_group_is_answered_with_the_groups_fields() -> None:
     assert said(POOL.replace("emulated: true", "endpoints: [http://h:1]")) == (
         "f.yaml:10: GPUPool a100: spec.endpoints[0]: must be a group of fields (url, apiKeySecretRef, caSecretRef), "
-        "not 'http://h:1'"
+        "not text"
     )
+
+
+@pytest.mark.parametrize(
+    "spec", ["endpoints: [http://bob:s3cret@h:1]", "endpoints: [{url: http://h:1, apiKeySecretRef: s3cret}]"]
+)
+def test_what_may_be_a_secret_in_the_place_of_a_group_is_not_repeated(spec: str) -> None:
+    assert "s3cret" not in said(POOL.replace("emulated: true", spec))
 
 
 def test_everything_wrong_is_told_at_once_in_the_order_of_the_files(tmp_path: Path) -> None:
