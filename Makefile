@@ -30,6 +30,10 @@ test: install ## All tests; the last lines say what was left out and which comma
 vllm: install ## Install a real vLLM for the CPU, which the contract tests then run against
 	tests/vllm/install.sh
 
+.PHONY: bench
+bench: install ## Measure how well an emulated instance keeps its GPU's time (some minutes, quiet machine)
+	$(BIN)/python tests/bench/emulated_time.py
+
 .PHONY: check
 check: install ## Format, lint, types, import contracts, unit tests
 	$(BIN)/ruff format --check .
