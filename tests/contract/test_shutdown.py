@@ -106,7 +106,7 @@ async def test_with_a_shutdown_timeout_it_finishes_what_it_has(
 
 
 async def test_under_sigterm_no_call_in_flight_looks_finished(start: Start) -> None:
-    """A stream may end as ``abort``, break off or fall silent: never with a reason that reads as success."""
+    """A stream may end as ``abort`` or with an error, break off or fall silent: never as if it had succeeded."""
     seen: list[str] = []
 
     async def stream(client: httpx.AsyncClient, name: str) -> None:
@@ -115,7 +115,10 @@ async def test_under_sigterm_no_call_in_flight_looks_finished(start: Start) -> N
             async with client.stream("POST", "/v1/chat/completions", json=body) as response:
                 async for line in response.aiter_lines():
                     if line.startswith("data: {"):
-                        seen.append(str(json.loads(line[6:])["choices"][0]["finish_reason"]))
+                        event = json.loads(line[6:])
+                        seen.append(
+                            "error" if "error" in event else str(event["choices"][0]["finish_reason"])
+                        )
         except httpx.TransportError:
             pass
 
@@ -127,5 +130,5 @@ async def test_under_sigterm_no_call_in_flight_looks_finished(start: Start) -> N
             server.terminate()
             await asyncio.gather(*calls)
             await until_closed(server.url)
-        assert set(seen) <= {"None", "abort"}
+        assert set(seen) <= {"None", "abort", "error"}
         await asyncio.to_thread(server.process.wait, 60)
