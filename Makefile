@@ -2,7 +2,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
-SOURCES := crds/src scheduler/src router/src cli/src
+SOURCES := crds/src scheduler/src router/src operator/src cli/src
 
 .PHONY: help
 help: ## List the targets

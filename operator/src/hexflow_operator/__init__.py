@@ -1,0 +1,1 @@
+"""The operator: from GPUPool and TextToSQLWorkflow to the pods, the router and the tuner that they ask for."""
