@@ -4,6 +4,7 @@ The router's configuration, the laptop mode's and the cluster's are these resour
 know what is built on it: no scheduler, no router, no HTTP, no database.
 """
 
+from hexflow_api.condition import Condition, ConditionType, Reason
 from hexflow_api.gpu import GPUS, gpu_named
 from hexflow_api.gpupool import Endpoint, GPUPool, GPUPoolSpec
 from hexflow_api.inforce import profile_of
@@ -24,6 +25,12 @@ from hexflow_api.secret import (
     secret_refs,
     write_secrets,
 )
+from hexflow_api.status import (
+    GPUPoolStatus,
+    ParameterInForce,
+    RecommendedParameter,
+    TextToSQLWorkflowStatus,
+)
 from hexflow_api.workflow import (
     Database,
     Parameter,
@@ -43,18 +50,24 @@ __all__ = [
     "POLICIES",
     "RULES",
     "SQLITE_SCHEME",
+    "Condition",
+    "ConditionType",
     "ConfigMap",
     "ConfigMapKeyRef",
     "Database",
     "Endpoint",
     "GPUPool",
     "GPUPoolSpec",
+    "GPUPoolStatus",
     "InlineProfile",
     "LabelSelector",
     "ObjectMeta",
     "Parameter",
+    "ParameterInForce",
     "Problem",
     "Profile",
+    "Reason",
+    "RecommendedParameter",
     "ResourceError",
     "Resources",
     "Rule",
@@ -68,6 +81,7 @@ __all__ = [
     "Tenant",
     "TextToSQLWorkflow",
     "TextToSQLWorkflowSpec",
+    "TextToSQLWorkflowStatus",
     "absolute_dsn",
     "builtin_profile",
     "builtin_profiles",
