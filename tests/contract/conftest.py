@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from support.engines import EngineServer, emulator, real_vllm
+from support.openai_calls import NO_KEEPING
 
 Start = Callable[[Sequence[str]], AbstractContextManager[EngineServer]]
 
@@ -35,5 +36,5 @@ def engine(start: Start) -> Iterator[EngineServer]:
 @pytest.fixture
 async def client(engine: EngineServer) -> AsyncIterator[httpx.AsyncClient]:
     """Talk to the engine that all tests share."""
-    async with httpx.AsyncClient(base_url=engine.url, timeout=60) as client:
+    async with httpx.AsyncClient(base_url=engine.url, timeout=60, limits=NO_KEEPING) as client:
         yield client

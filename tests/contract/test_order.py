@@ -2,12 +2,12 @@
 
 import httpx
 
-from support.openai_calls import a_chat, served_in_order
+from support.openai_calls import APART, a_chat, served_in_order
 
 
 async def order_of(client: httpx.AsyncClient, priorities: list[int]) -> list[int]:
     """Queue one call of each priority while the engine is busy; return the priorities as they finish."""
-    bodies = [a_chat(f"call {priority}", max_tokens=60, priority=priority) for priority in priorities]
+    bodies = [a_chat(f"call {priority}", max_tokens=APART, priority=priority) for priority in priorities]
     return [priorities[place] for place in await served_in_order(client, bodies, slots=2)]
 
 

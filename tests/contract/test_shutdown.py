@@ -13,7 +13,16 @@ import httpx
 import pytest
 
 from support.engines import EngineServer
-from support.openai_calls import LONG, WAITING, a_chat, asked, served_in_order, until_metric
+from support.openai_calls import (
+    APART,
+    LONG,
+    NO_KEEPING,
+    WAITING,
+    a_chat,
+    asked,
+    served_in_order,
+    until_metric,
+)
 
 Start = Callable[[Sequence[str]], AbstractContextManager[EngineServer]]
 KEY = {"authorization": "Bearer sk-contract"}
@@ -29,7 +38,7 @@ def guarded(start: Start) -> Iterator[EngineServer]:
 @pytest.fixture
 async def holder(guarded: EngineServer) -> AsyncIterator[httpx.AsyncClient]:
     """Talk to it with its key."""
-    async with httpx.AsyncClient(base_url=guarded.url, timeout=60, headers=KEY) as client:
+    async with httpx.AsyncClient(base_url=guarded.url, timeout=60, headers=KEY, limits=NO_KEEPING) as client:
         yield client
 
 
@@ -60,7 +69,7 @@ async def until_refused(client: httpx.AsyncClient) -> httpx.Response:
 
 
 async def test_a_key_guards_v1_and_nothing_else(guarded: EngineServer, holder: httpx.AsyncClient) -> None:
-    async with httpx.AsyncClient(base_url=guarded.url) as stranger:
+    async with httpx.AsyncClient(base_url=guarded.url, limits=NO_KEEPING) as stranger:
         for headers in ({}, {"authorization": "Bearer wrong"}):
             for response in (
                 await stranger.get("/v1/models", headers=headers),
@@ -83,7 +92,7 @@ async def test_a_request_id_is_not_echoed_unless_enabled(holder: httpx.AsyncClie
 
 
 async def test_without_the_policy_priority_is_ignored(holder: httpx.AsyncClient) -> None:
-    bodies = [a_chat(f"{priority}", max_tokens=30, priority=priority) for priority in (5, 1, 3)]
+    bodies = [a_chat(f"{priority}", max_tokens=APART, priority=priority) for priority in (5, 1, 3)]
     assert await served_in_order(holder, bodies, slots=1) == [0, 1, 2]
 
 

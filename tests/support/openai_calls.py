@@ -15,6 +15,13 @@ Json = dict[str, Any]
 
 LONG = 15_000
 """Tokens that take either engine many seconds."""
+APART = 400
+"""Tokens whose end lies so far from the next call's that a starved client still sees the two in order."""
+
+
+NO_KEEPING = httpx.Limits(max_keepalive_connections=0)
+"""One connection for each request. A server closes an idle one after five seconds, as httpx would itself: whoever
+keeps connections loses the race now and then, and the request with it."""
 
 
 def a_chat(text: str = "hello", /, **fields: Any) -> Json:
