@@ -52,7 +52,7 @@ def _kind(model: type[GPUPool] | type[TextToSQLWorkflow]) -> Iterator[str]:
         default = "**required**" if required else _default(field)
         yield f"| `{path}` | {_type(field, schema)} | {default} | {_sentence(field)} |"
     yield "\nWhat must hold besides:\n"
-    yield from (f"* `{rule.path}`: {rule.message}." for rule in RULES if rule.kind == model.__name__)
+    yield from (f"* `{rule.place}`: {rule.message}." for rule in RULES if rule.kind == model.__name__)
     yield ""
 
 

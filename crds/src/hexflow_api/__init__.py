@@ -16,7 +16,7 @@ from hexflow_api.policy import DEFAULT_POLICY, POLICIES
 from hexflow_api.problem import Problem, ResourceError
 from hexflow_api.profile import InlineProfile, Profile, builtin_profile, builtin_profiles, estimated_profile
 from hexflow_api.resources import Resources
-from hexflow_api.rule import RULES, Rule
+from hexflow_api.rule import Rule
 from hexflow_api.secret import (
     SQLITE_SCHEME,
     SecretMissing,
@@ -31,6 +31,7 @@ from hexflow_api.status import (
     RecommendedParameter,
     TextToSQLWorkflowStatus,
 )
+from hexflow_api.violation import RULES, Violation, refused_changes, violations
 from hexflow_api.workflow import (
     Database,
     Parameter,
@@ -82,6 +83,7 @@ __all__ = [
     "TextToSQLWorkflow",
     "TextToSQLWorkflowSpec",
     "TextToSQLWorkflowStatus",
+    "Violation",
     "absolute_dsn",
     "builtin_profile",
     "builtin_profiles",
@@ -93,6 +95,8 @@ __all__ = [
     "parse_resource",
     "profile_of",
     "read_secret",
+    "refused_changes",
     "secret_refs",
+    "violations",
     "write_secrets",
 ]

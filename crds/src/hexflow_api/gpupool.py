@@ -1,10 +1,8 @@
 """GPUPool: the same model on the same kind of GPU, a number of times."""
 
-from typing import Annotated, Literal, LiteralString
-from urllib.parse import urlsplit
+from typing import Annotated, Literal
 
 from pydantic import Field, Strict, StringConstraints, field_validator
-from pydantic_core import PydanticCustomError
 
 from hexflow_api.meta import (
     ABSOLUTE_PATH,
@@ -23,6 +21,7 @@ from hexflow_api.meta import (
     SecretKeyRef,
     Text,
     Words,
+    keyed_by,
 )
 from hexflow_api.profile import InlineProfile
 
@@ -103,7 +102,7 @@ class ProfileSource(ResourceModel):
 class Endpoint(ResourceModel):
     """Point at one OpenAI-compatible server that runs already."""
 
-    url: Annotated[str, StringConstraints(min_length=8, max_length=2048)]
+    url: Annotated[str, StringConstraints(min_length=1, max_length=512)]
     """The server's root, such as http://10.0.0.7:8000; a trailing slash or /v1 is taken off."""
     api_key_secret_ref: SecretKeyRef | None = None
     """Key that the server asks for."""
@@ -113,8 +112,6 @@ class Endpoint(ResourceModel):
     @field_validator("url")
     @classmethod
     def _root(cls, url: str) -> str:
-        if fault := _fault_of_url(url):
-            raise PydanticCustomError("endpoint_url", fault)
         return url.rstrip("/").removesuffix("/v1").rstrip("/")
 
 
@@ -153,7 +150,12 @@ class GPUPoolSpec(ResourceModel):
     """How fast an instance is; absent: built-in by gpuType and model, then learned."""
     selector: LabelSelector | None = None
     """Use vLLM pods of your own with these labels."""
-    endpoints: Annotated[tuple[Endpoint, ...], Field(min_length=1, max_length=256)] | None = None
+    endpoints: (
+        Annotated[
+            tuple[Endpoint, ...], Field(min_length=1, max_length=256, json_schema_extra=keyed_by("url"))
+        ]
+        | None
+    ) = None
     """Use servers that run already, in the cluster or not."""
     emulated: Flag = False
     """Run emulated instances, which need no GPU and keep the time of one."""
@@ -191,18 +193,3 @@ class GPUPool(Resource):
 
     kind: Literal["GPUPool"] = "GPUPool"
     spec: GPUPoolSpec
-
-
-def _fault_of_url(url: str) -> LiteralString:
-    try:
-        parts = urlsplit(url)
-        well_formed = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        well_formed = False
-    if not well_formed or not url.isprintable() or " " in url:
-        return "must be the http:// or https:// address of a server, such as http://10.0.0.7:8000"
-    if parts.username or parts.password:
-        return "must not hold a user or password; put the key into a Secret and name it in apiKeySecretRef"
-    if parts.query or parts.fragment:
-        return "must not hold a query or fragment; give the server's root"
-    return ""

@@ -5,10 +5,10 @@ Knows no resource in particular.
 
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, Strict, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 
-from hexflow_api.rule import refuse_violations
+from hexflow_api.violation import refuse_violations
 
 API_GROUP: Final = "hexflow.dev"
 API_VERSION: Final = "hexflow.dev/v1alpha1"
@@ -21,6 +21,9 @@ LABEL_VALUE = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 MODEL_NAME = r"^[^\s@]+$"
 WEIGHTS_URL = r"^(hf|pvc|s3|oci)://.+$"
 ABSOLUTE_PATH = r"^/.+$"
+CRON = (
+    r"^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|[-0-9A-Za-z*/,?]+( +[-0-9A-Za-z*/,?]+){4})$"
+)
 QUANTITY = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"
 
 PATTERN_WORDS = {
@@ -31,6 +34,7 @@ PATTERN_WORDS = {
     MODEL_NAME: "must hold no blank and no '@' (which parts a model's name from a stage's in requests)",
     WEIGHTS_URL: "must begin with hf://, pvc://, s3:// or oci://",
     ABSOLUTE_PATH: "must be an absolute path",
+    CRON: "must be five fields (minute, hour, day, month, weekday) as cron has them, or a word like @hourly",
     QUANTITY: "must be a quantity like 500m, 2 or 8Gi",
 }
 """What each pattern asks for, in words, for error messages."""
@@ -50,6 +54,11 @@ Native = dict[str, Any]
 Words = Annotated[str, StringConstraints(max_length=4096)]
 """Text that may be empty."""
 Labels = Annotated[dict[str, Annotated[str, StringConstraints(max_length=253)]], Field(max_length=64)]
+
+
+def keyed_by(key: str) -> dict[str, JsonValue]:
+    """Return what makes a list a map to the API server: items are told apart by ``key``, and merged by it."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
 
 
 class ResourceModel(BaseModel):
@@ -73,7 +82,7 @@ class ObjectMeta(BaseModel):
         alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, extra="ignore", frozen=True
     )
 
-    name: Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=DNS_LABEL)]
+    name: ObjectName
     namespace: Label = "default"
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Strict, StringConstraints
 
 from hexflow_api.condition import Condition, Generation, StatusModel, Timestamp
+from hexflow_api.meta import keyed_by
 
 Count = Annotated[int, Strict(), Field(ge=0)]
 Url = Annotated[str, StringConstraints(max_length=2048)]
@@ -19,7 +20,9 @@ class ResourceStatus(StatusModel):
 
     observed_generation: Generation | None = None
     """The metadata.generation that the rest of the status is about."""
-    conditions: Annotated[tuple[Condition, ...], Field(max_length=16)] = ()
+    conditions: Annotated[
+        tuple[Condition, ...], Field(max_length=16, json_schema_extra=keyed_by("type"))
+    ] = ()
     """What is so and what is not, and why; Ready is the sum of it."""
 
     def as_written(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pydantic import Field, Strict, StringConstraints, field_validator
 from pydantic_core import PydanticCustomError
 
 from hexflow_api.meta import (
+    CRON,
     Flag,
     Label,
     LabelSelector,
@@ -16,6 +17,7 @@ from hexflow_api.meta import (
     ResourceModel,
     SecretKeyRef,
     Text,
+    keyed_by,
 )
 from hexflow_api.policy import DEFAULT_POLICY, PARAMETERS, POLICIES
 
@@ -73,7 +75,7 @@ class Slo(ResourceModel):
     """Seconds from the question to its answer."""
     on_deadline: Literal["Finish", "Abort"] = "Finish"
     """Finish: the answer comes late and says so. Abort: an error (504) at the deadline."""
-    classes: Annotated[tuple[SloClass, ...], Field(max_length=16)] = ()
+    classes: Annotated[tuple[SloClass, ...], Field(max_length=16, json_schema_extra=keyed_by("name"))] = ()
     """Deadlines of groups of tenants."""
     objective: Literal["P95", "Req95", "Attainment", "Rate"] = "P95"
     """What tuning makes better."""
@@ -196,8 +198,8 @@ class Tuning(ResourceModel):
 
     mode: Literal["Off", "Recommend", "Auto"] = "Off"
     """Recommend writes what it found to the status, Auto puts it in force."""
-    schedule: Annotated[str, StringConstraints(min_length=9, max_length=100)] | None = None
-    """When to tune, in cron's notation."""
+    schedule: Annotated[str, StringConstraints(max_length=100, pattern=CRON)] | None = None
+    """When to tune, in cron's notation, such as */5 * * * *."""
     window_seconds: Annotated[int, Strict(), Field(ge=60, le=2_592_000)] | None = None
     """Age of the oldest query that counts."""
     min_queries: Annotated[int, Strict(), Field(ge=1, le=1_000_000)] | None = None
@@ -226,13 +228,15 @@ class TextToSQLWorkflowSpec(ResourceModel):
 
     pools: PoolSelection | None = None
     """Pools that may serve; absent: every pool of the namespace."""
-    databases: Annotated[tuple[Database, ...], Field(min_length=1, max_length=64)]
+    databases: Annotated[
+        tuple[Database, ...], Field(min_length=1, max_length=64, json_schema_extra=keyed_by("name"))
+    ]
     """Databases that questions may be asked of."""
     slo: Slo = Slo()
     """By when a question should be answered."""
-    tenants: Annotated[tuple[Tenant, ...], Field(max_length=256)] = ()
+    tenants: Annotated[tuple[Tenant, ...], Field(max_length=256, json_schema_extra=keyed_by("name"))] = ()
     """Who may ask; empty: everybody who reaches the router."""
-    stages: Annotated[tuple[Stage, ...], Field(max_length=32)] = ()
+    stages: Annotated[tuple[Stage, ...], Field(max_length=32, json_schema_extra=keyed_by("name"))] = ()
     """The pipeline; empty: the four stages of the paper."""
     scheduling: Scheduling = Scheduling()
     """How calls are placed and ordered."""

@@ -16,7 +16,7 @@ LAPTOP = Path(__file__).parents[3] / "examples" / "laptop"
     ("spec", "warning"),
     [
         ({}, "GPUPool a100 has pods in a cluster and no instance here; add `emulated: true`"),
-        ({"selector": {}}, "has pods in a cluster and no instance here"),
+        ({"selector": {"matchLabels": {"app": "vllm"}}}, "has pods in a cluster and no instance here"),
         ({"emulated": True, "suspend": True}, "GPUPool a100 is suspended and has no instance"),
         ({"endpoints": [{"url": "http://h"}], "replicas": 2}, "replicas is ignored"),
         (

@@ -212,11 +212,11 @@ def test_a_document_that_is_no_object() -> None:
         ),
         (
             POOL.replace("name: a100", "name: A_100"),
-            "f.yaml:4: GPUPool A_100: metadata.name: may hold lower-case letters, digits and '-', and begins and ends with a letter or digit, unlike 'A_100'",
+            "f.yaml:4: GPUPool A_100: metadata.name: may hold lower-case letters, digits, '-' and '.', and begins and ends with a letter or digit, unlike 'A_100'",
         ),
         (
             POOL.replace("name: a100", f"name: {'a' * 41}"),
-            f"f.yaml:4: GPUPool {'a' * 41}: metadata.name: must have at most 40 characters, not 41",
+            f"f.yaml:4: GPUPool {'a' * 41}: metadata.name: a name has at most 40 characters and no dot, for other objects are named after it; choose another",
         ),
         (
             POOL.replace("  name: a100\n", "  {}\n"),
