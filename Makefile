@@ -30,6 +30,10 @@ test: install ## All tests; the last lines say what was left out and which comma
 vllm: install ## Install a real vLLM for the CPU, which the contract tests then run against
 	tests/vllm/install.sh
 
+.PHONY: cluster
+cluster: install ## Build a real Kubernetes once (10 CPU minutes), which the cluster tests then use; TIER=c for real pods
+	PYTHON=$(BIN)/python tests/cluster/build.sh $(TIER)
+
 .PHONY: bench
 bench: install ## Measure how well an emulated instance keeps its GPU's time (some minutes, quiet machine)
 	$(BIN)/python tests/bench/emulated_time.py

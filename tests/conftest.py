@@ -5,7 +5,9 @@ from collections import Counter
 
 import pytest
 
-REMEDIES = {"vllm": "make vllm"}
+pytest_plugins = ["support.cluster"]
+
+REMEDIES = {"vllm": "make vllm", "cluster": "make cluster"}
 """Marker of an optional part -> the command that adds it."""
 
 

@@ -1,0 +1,85 @@
+"""The test Kubernetes itself: what the fixtures promise to the tests that use them."""
+
+import pytest
+
+from support.apiserver import ApiServer
+from support.auditlog import AuditLog
+from support.kubernetes import ApiError, Kubectl, KubectlError
+
+A_CONFIGMAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "1"}}
+
+
+def test_the_api_server_keeps_what_it_is_given(kubectl: Kubectl, namespace: str) -> None:
+    kubectl.apply(A_CONFIGMAP)
+    read = kubectl.json("get", "configmap", "a")
+    assert read["data"] == {"x": "1"}
+    assert read["metadata"]["namespace"] == namespace
+
+
+def test_each_test_has_an_empty_namespace(kubectl: Kubectl) -> None:
+    assert kubectl("get", "configmap", "a", "--ignore-not-found") == ""
+
+
+def test_a_refusal_carries_the_api_servers_words(
+    kubectl: Kubectl, api_server: ApiServer, namespace: str
+) -> None:
+    bad = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "a"},
+        "spec": {"ports": [{"port": 70000}]},
+    }
+    with pytest.raises(KubectlError, match="must be between 1 and 65535"):
+        kubectl.apply(bad)
+    with pytest.raises(ApiError, match="not found") as refused:
+        api_server.api.get(f"/api/v1/namespaces/{namespace}/configmaps/none")
+    assert (refused.value.status, refused.value.reason) == (404, "NotFound")
+
+
+def test_a_service_account_may_do_what_a_role_grants_and_nothing_else(
+    api_server: ApiServer, kubectl: Kubectl, namespace: str
+) -> None:
+    account = kubectl.with_kubeconfig(api_server.service_account("reader", namespace=namespace))
+    with pytest.raises(KubectlError, match="Forbidden"):
+        account("get", "configmaps")
+    kubectl("create", "role", "reader", "--verb=get,list", "--resource=configmaps")
+    kubectl("create", "rolebinding", "reader", "--role=reader", f"--serviceaccount={namespace}:reader")
+    assert account("get", "configmaps", "-o", "name") == ""
+    with pytest.raises(KubectlError, match="Forbidden"):
+        account("get", "secrets")
+
+
+def test_the_audit_log_holds_what_was_asked_and_by_whom(
+    api_server: ApiServer, audit_log: AuditLog, kubectl: Kubectl, namespace: str
+) -> None:
+    kubectl.apply(A_CONFIGMAP)
+    account = kubectl.with_kubeconfig(api_server.service_account("somebody", namespace=namespace))
+    account.run("delete", "configmap", "a")
+    created, refused = audit_log.writes(namespace=namespace)
+    assert (created.right, created.user, created.status) == (("create", "", "configmaps"), "admin", 201)
+    assert refused.right == ("delete", "", "configmaps")
+    assert refused.user == f"system:serviceaccount:{namespace}:somebody"
+    assert refused.status == 403
+
+
+def test_what_was_written_survives_a_restart_of_the_api_server(
+    api_server: ApiServer, kubectl: Kubectl
+) -> None:
+    kubectl.apply(A_CONFIGMAP)
+    before = kubectl.json("get", "configmap", "a")
+    api_server.restart()
+    assert kubectl.json("get", "configmap", "a") == before
+
+
+def test_objects_change_while_the_api_server_is_stopped(
+    api_server: ApiServer, kubectl: Kubectl, namespace: str
+) -> None:
+    kubectl.apply(A_CONFIGMAP)
+    api_server.stop()
+    try:
+        with api_server.second() as other:
+            other.delete(f"/api/v1/namespaces/{namespace}/configmaps/a")
+        assert "refused" in kubectl.run("get", "configmaps").stderr
+    finally:
+        api_server.start()
+    assert kubectl("get", "configmap", "a", "--ignore-not-found") == ""

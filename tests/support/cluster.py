@@ -1,0 +1,85 @@
+"""The fixtures of a test Kubernetes: `api_server`, `control_plane`, `namespace`, `kubectl`, `audit_log` and more.
+
+A test that uses one of them is marked `cluster`. One server serves all test files of a run; each test has a
+namespace of its own. `tests/cluster/README.md` tells how to use them.
+"""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.apiserver import ApiServer
+from support.auditlog import AuditLog
+from support.kubernetes import ApiError, Kubectl
+from support.runfolder import RunFolder
+
+BUILD = Path(__file__).parents[1] / "cluster" / "build.sh"
+TIERS = {
+    "a": ("etcd", "kube-apiserver", "kubectl"),
+    "b": ("kube-controller-manager", "kube-scheduler"),
+}
+"""Part of a cluster -> the binaries that it takes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses a cluster, and give it time: a server on busy cores may need a minute to start."""
+    for item in items:
+        if "api_server" in getattr(item, "fixturenames", ()):
+            item.add_marker("cluster")
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(300))
+
+
+@pytest.fixture(scope="session")
+def api_server() -> Iterator[ApiServer]:
+    """Run etcd and an API server: custom resources, CEL, rights; nobody acts on what is written (tier a)."""
+    binaries = _binaries("a")
+    with RunFolder() as folder:
+        server = ApiServer(binaries=binaries, folder=folder)
+        try:
+            yield server
+        finally:
+            server.close()
+
+
+@pytest.fixture
+def namespace(api_server: ApiServer, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Make a namespace for one test; it is deleted after it, without waiting."""
+    name: str = api_server.api.create("/api/v1/namespaces", {"metadata": {"generateName": "test-"}})[
+        "metadata"
+    ]["name"]
+    yield name
+    with contextlib.suppress(ApiError):  # the test may have deleted it
+        api_server.api.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def kubectl(api_server: ApiServer, namespace: str) -> Kubectl:
+    """Call kubectl as an administrator, in the test's namespace."""
+    return api_server.kubectl(api_server.kubeconfig_as("admin", namespace=namespace))
+
+
+@pytest.fixture
+def audit_log(api_server: ApiServer) -> AuditLog:
+    """Return what the API server is asked from the test's start on."""
+    return api_server.audit_log().from_now_on()
+
+
+def _binaries(tier: str) -> Path:
+    """Return the folder of the binaries, or skip the test where one is missing; under CI that is an error."""
+    where = subprocess.run([BUILD, "--where"], check=True, text=True, stdout=subprocess.PIPE)
+    folder = Path(where.stdout.strip())
+    missing = [name for name in TIERS[tier] if not os.access(folder / name, os.X_OK)]
+    if not missing:
+        return folder
+    if "KUBEBUILDER_ASSETS" in os.environ:
+        reason = f"KUBEBUILDER_ASSETS has no {', '.join(missing)}; without it, `make cluster` builds all"
+    else:
+        reason = "no Kubernetes is built; `make cluster` builds it"
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
