@@ -188,6 +188,6 @@ async def test_the_scheduler_shows_why_calls_went_where_they_did(tmp_path: Path)
     assert state["policy"] == "HexGenFlow"
     assert {shown["instance"] for shown in state["instances"]} == {"a100-0", "l40s-1"}
     assert set(state["placements"][0]["scores"]) == {"a100-0", "l40s-1"}
-    assert lines[0].startswith('{"v":1,"n":0')
+    assert lines[0].startswith('{"v":2,"n":0')
     assert QUESTION not in "".join(lines)
     assert RIGHT not in "".join(lines)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hexflow_scheduler.active import ActiveCall
 from hexflow_scheduler.queue import WaitingQueue
 from hexflow_scheduler.urgency import latest_start, urgency
-from support.calls import a_call
+from support.calls import a_call, an_active_call
 
 SECONDS = st.floats(0.0, 600.0)
 
@@ -28,7 +28,7 @@ def test_urgency_order_equals_a_naive_sort_under_cancels_moves_and_new_estimates
 
     for order in range(data.draw(st.integers(1, 60))):
         now += data.draw(st.floats(0.0, 5.0))
-        calls[order] = ActiveCall(call=a_call(f"c{order}"), order=order, released=now, output_tokens=1.0)
+        calls[order] = an_active_call(a_call(f"c{order}"), order=order, released=now)
         allowed[order] = data.draw(SECONDS)
         estimate(order)
         where[order] = data.draw(st.integers(0, 1))
@@ -48,7 +48,7 @@ def test_urgency_order_equals_a_naive_sort_under_cancels_moves_and_new_estimates
                 estimate(order)
                 queues[where[order]].push(calls[order])
             case "pop":
-                first = queues[where[order]].first()
+                first = queues[where[order]].first(now)
                 assert first is not None
                 queues[where.pop(first.order)].remove(first)
 
@@ -59,12 +59,12 @@ def test_urgency_order_equals_a_naive_sort_under_cancels_moves_and_new_estimates
                 here,
                 key=lambda each: (-(compute[each] - (allowed[each] - (now - calls[each].released))), each),
             )
-            ours = [item.order for item in queue]
+            ours = [item.order for item in queue.ordered(now)]
             assert len(ours) == len(naive)
             for mine, theirs in zip(ours, naive, strict=True):
                 # Floats near 1.7e9 resolve 0.24 µs: calls closer than that are equals.
                 assert mine == theirs or abs(calls[mine].key - calls[theirs].key) < 1e-6
-            first = queue.first()
+            first = queue.first(now)
             assert (first.order if first else None) == (ours[0] if ours else None)
             if first:
                 assert urgency(now, first.key) == max(urgency(now, calls[each].key) for each in here)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hexflow_scheduler import Call, Instance, InstanceState, Profile, Usage
+from hexflow_scheduler.active import ActiveCall, OpenQuery
 
 MODEL = "coder"
 
@@ -28,6 +29,15 @@ def a_call(call_id: str = "c", **changes: Any) -> Call:
 def calls(count: int, **changes: Any) -> list[Call]:
     """Return calls c0, c1, … that are alike."""
     return [a_call(f"c{number}", **changes) for number in range(count)]
+
+
+def an_active_call(call: Call, **changes: Any) -> ActiveCall:
+    """Return a call as the kernel keeps it, under a query of its own."""
+    query = OpenQuery(query_id=call.query_id, workflow=call.workflow, arrival=call.query_arrival)
+    values: dict[str, Any] = {"query": query, "order": 0, "released": 0.0, "output_tokens": 1.0}
+    active = ActiveCall(call=call, **{**values, **changes})
+    active.query.calls[call.call_id] = active
+    return active
 
 
 def an_instance(instance_id: str = "a", **changes: Any) -> Instance:

@@ -139,6 +139,7 @@ async def running_router(
             clock=clock,
             scale=scale,
             stage_seconds=lambda *which: succession.kernel.stage_seconds(*which),
+            query_ended=lambda query_id, answered: driver.query_ended(query_id, answered=answered),
             new_id=world.new_id,
             limits=Limits(seconds=scale.emulated_seconds(STATEMENT_SECONDS), rows=settings.max_rows),
         )

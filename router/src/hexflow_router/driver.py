@@ -177,6 +177,10 @@ class Driver:
         if instance_id in self._instances:
             self._apply(self.kernel.load(self.clock(), instance_id, foreign_running))
 
+    def query_ended(self, query_id: str, *, answered: bool) -> None:
+        """Tell that a query has its answer, or will have none."""
+        self._apply(self.kernel.query_ended(self.clock(), query_id, answered=answered))
+
     def instances(self) -> list[Instance]:
         """Return the instances that are known."""
         return [instance for instance, _ in self._instances.values()]

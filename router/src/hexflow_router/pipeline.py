@@ -52,11 +52,14 @@ class Pipeline:
     clock: Callable[[], float]
     scale: TimeScale
     stage_seconds: StageSeconds
+    query_ended: Callable[[str, bool], None]
+    """Is told each query's id at its end, and whether it was answered: ``Driver.query_ended``."""
     new_id: Callable[[], str]
     limits: Limits
 
     async def run(self, query: Query) -> None:
         """Take a query to its end, whatever it is; raises only for a defect or when it is cancelled."""
+        answered = False
         try:
             async with self.databases.lend(query.workflow.name, query.database) as database:
                 await self._answer(query, _Timed(database, self.scale))
@@ -65,7 +68,10 @@ class Pipeline:
         except (SqlError, CompletionError) as problem:
             query.end(Status.FAILED, reason=problem.reason, message=str(problem))
         else:
+            answered = True
             query.end(Status.SUCCEEDED)
+        finally:
+            self.query_ended(query.query_id, answered)
 
     async def _answer(self, query: Query, database: Database) -> None:
         reference = query.question.reference_time or datetime.fromtimestamp(query.created_wall, UTC)

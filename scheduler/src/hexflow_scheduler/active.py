@@ -1,4 +1,4 @@
-"""A live call as the kernel keeps it: the call and all that was decided about it so far.
+"""A live call as the kernel keeps it, and the query it works for: what is known and was decided so far.
 
 Dispatch rules read these; only the kernel and the fleet write them.
 """
@@ -6,7 +6,7 @@ Dispatch rules read these; only the kernel and the fleet write them.
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hexflow_scheduler.call import Call, PrefixBlock
+from hexflow_scheduler.call import Call, PrefixBlock, RestClass
 
 
 class Phase(Enum):
@@ -20,11 +20,27 @@ class Phase(Enum):
     """Sent to its instance."""
 
 
+@dataclass(slots=True, weakref_slot=True, eq=False, kw_only=True)
+class OpenQuery:
+    """Keep the state of a query that has calls or may get more. Instants are seconds since the epoch."""
+
+    query_id: str
+    workflow: str
+    arrival: float
+    calls: "dict[str, ActiveCall]" = field(default_factory=dict)
+    """Its live calls by id."""
+    ends: dict[RestClass, float] = field(default_factory=dict)
+    """When a call of each class last finished: once the query has ended, what teaches how long the rest took."""
+    ended: bool = False
+    """Whether its end was reported; what still lives of it is forgotten with its last call."""
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class ActiveCall:
     """Keep the state of one live call. Instants are seconds since the epoch."""
 
     call: Call
+    query: OpenQuery
     order: int
     """Rank among all arrivals: decides between equals."""
     released: float
@@ -40,6 +56,8 @@ class ActiveCall:
     """The instance it waits for or runs on; None while it is parked."""
     predicted_seconds: float = 0.0
     """Expected seconds of the call itself on that instance, waiting left out."""
+    alone_seconds: float = 0.0
+    """Expected seconds of it there if nothing else ran."""
     latest_start: float = 0.0
     """Instant at which its urgency there passes zero."""
     key: float = 0.0

@@ -53,6 +53,17 @@ class Call:
     """Its place among the calls released together."""
 
 
+RestClass = tuple[str, str, str, int]
+"""What tells apart how long a query goes on after a call: workflow, stage, model, round (``ROUNDS_APART`` at most)."""
+ROUNDS_APART = 2
+"""From this round on a chain's calls are of one class: later rounds are rare, and much alike."""
+
+
+def rest_class(call: Call) -> RestClass:
+    """Return the class of a call by what comes after it."""
+    return call.workflow, call.stage, call.model, min(call.round, ROUNDS_APART)
+
+
 def expiry(call: Call) -> float | None:
     """Return the instant from which nobody wants the call's answer; None for never."""
     return call.deadline if call.expires is None else call.expires

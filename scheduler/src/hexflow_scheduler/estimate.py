@@ -1,21 +1,21 @@
-"""Estimates: what is learned from finished calls, for the predictions about the next ones.
+"""Estimates: what is learned from finished calls and queries, for the predictions about the next ones.
 
-Lengths of output and prompt per (workflow, stage, model), how many rounds a chain takes, and how much
-slower each instance is than its profile. All of it comes from the kernel's own inputs, so that a replay
-learns the same.
+Lengths of output and prompt per (workflow, stage, model), how many rounds a chain takes, how long a
+query goes on after a call and in all, and how much slower each instance is than its profile. All of it
+comes from the kernel's own inputs, so that a replay learns the same.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from math import ceil
 from typing import Any, TypeVar
 
-from hexflow_scheduler.call import Call, Usage
+from hexflow_scheduler.call import Call, RestClass, Usage, rest_class
 from hexflow_scheduler.cost import Speed
 from hexflow_scheduler.errors import InvalidInput
 from hexflow_scheduler.instance import Instance
 from hexflow_scheduler.quantile import MEMORY, Quantiles
 
-Key = TypeVar("Key", bound=tuple[str, ...])
+Key = TypeVar("Key", bound=tuple[str | int, ...])
 Kept = TypeVar("Kept")
 
 BYTES_PER_TOKEN = 3.6
@@ -35,7 +35,11 @@ MOST_CLASSES = 1000
 MOST_ROUNDS = 32
 """Rounds of a chain that are counted."""
 
-VERSION = 1
+GAIN = 0.03
+"""Weight of the newest observation in a mean of seconds (the study's); the first few count alike."""
+
+VERSION = 2
+"""2: how long queries go on is learned too."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -58,6 +62,21 @@ class LengthClass:
         self.prompt = prompt or Quantiles()
 
 
+class Average:
+    """Keep the mean of a number, the newest observations counting most."""
+
+    __slots__ = ("count", "mean")
+
+    def __init__(self, count: int = 0, mean: float = 0.0) -> None:
+        self.count = count
+        self.mean = mean
+
+    def observe(self, value: float) -> None:
+        """Add one observation."""
+        self.count += 1
+        self.mean += (value - self.mean) * max(GAIN, 1 / self.count)
+
+
 class Estimates:
     """Learn from finished calls and predict the next ones.
 
@@ -68,6 +87,8 @@ class Estimates:
     def __init__(self) -> None:
         self._lengths: dict[tuple[str, ...], LengthClass] = {}
         self._rounds: dict[tuple[str, str], list[float]] = {}
+        self._rests: dict[tuple[str | int, ...], Average] = {}
+        self._durations: dict[tuple[str, ...], Average] = {}
         self._scales: dict[str, tuple[float, float]] = {}
 
     # Lengths
@@ -113,6 +134,19 @@ class Estimates:
         seconds = [speed.call_seconds(prompt, output) for speed in fleet]
         return self.rounds(workflow, stage) * sum(seconds) / len(seconds) if seconds else 0.0
 
+    # Queries
+
+    def rest_seconds(self, call: Call) -> float:
+        """Return how long a query goes on after such a call has ended, on average; 0 if unknown.
+
+        From the end of the last call of its class to the end of the query, so it grows with the load.
+        """
+        return _mean(self._rests, _rest_fall_backs(rest_class(call))) or 0.0
+
+    def query_seconds(self, workflow: str) -> float | None:
+        """Return how long a query of the workflow takes from its arrival on average; None if unknown."""
+        return _mean(self._durations, ((workflow,), ()))
+
     # Speeds
 
     def speed(self, instance: Instance) -> Speed:
@@ -142,6 +176,16 @@ class Estimates:
             lengths.output.observe(output)
             lengths.prompt.observe(usage.prompt_tokens)
 
+    def rested(self, kind: RestClass, seconds: float) -> None:
+        """Learn how long an answered query went on after the last call of a class."""
+        for key in _rest_fall_backs(kind):
+            _refreshed(self._rests, key, Average).observe(seconds)
+
+    def answered(self, workflow: str, seconds: float) -> None:
+        """Learn how long an answered query took in all."""
+        for key in ((workflow,), ()):
+            _refreshed(self._durations, key, Average).observe(seconds)
+
     def timed(self, instance_id: str, *, prefill: float | None, decode: float | None) -> None:
         """Move an instance's factors by observed over predicted seconds; None says nothing."""
         old = self._scales.get(instance_id, (1.0, 1.0))
@@ -162,6 +206,8 @@ class Estimates:
                 for key, lengths in self._lengths.items()
             ],
             "rounds": [[*key, list(counts)] for key, counts in self._rounds.items()],
+            "rests": [[list(key), mean.count, mean.mean] for key, mean in self._rests.items()],
+            "durations": [[list(key), mean.count, mean.mean] for key, mean in self._durations.items()],
             "scales": [[key, *scales] for key, scales in self._scales.items()],
         }
 
@@ -177,6 +223,8 @@ class Estimates:
                     Quantiles.from_data(row["output"]), Quantiles.from_data(row["prompt"])
                 )
             made._rounds = {(w, s): [float(n) for n in counts] for w, s, counts in data["rounds"]}
+            made._rests = {tuple(key): Average(count, mean) for key, count, mean in data["rests"]}
+            made._durations = {tuple(key): Average(count, mean) for key, count, mean in data["durations"]}
             made._scales = {key: (float(prefill), float(decode)) for key, prefill, decode in data["scales"]}
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"these are no saved estimates ({error!r}); drop them") from error
@@ -191,6 +239,19 @@ class Estimates:
 
 def _fall_backs(workflow: str, stage: str, model: str) -> tuple[tuple[str, ...], ...]:
     return (workflow, stage, model), (stage,), ()
+
+
+def _rest_fall_backs(kind: RestClass) -> tuple[tuple[str | int, ...], ...]:
+    workflow, stage, model, rank = kind
+    return (workflow, stage, model, rank), (stage, rank), ()
+
+
+def _mean(kept: Mapping[Key, Average], keys: Iterable[Key]) -> float | None:
+    for key in keys:
+        found = kept.get(key)
+        if found is not None and found.count >= ENOUGH:
+            return found.mean
+    return None
 
 
 def _refreshed(kept: dict[Key, Kept], key: Key, make: Callable[[], Kept]) -> Kept:

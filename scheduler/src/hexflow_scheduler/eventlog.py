@@ -21,8 +21,8 @@ from hexflow_scheduler.parameter import Parameters
 from hexflow_scheduler.plain import decision_from_plain, decision_to_plain, from_plain, to_plain
 from hexflow_scheduler.policy import Policy
 
-VERSION = 1
-"""Version of the records; another one is refused."""
+VERSION = 2
+"""Version of the records; another one is refused. 2: the ends of queries are told (``query_ended``)."""
 
 START = "start"
 """Name of the first record of a log."""
@@ -61,7 +61,10 @@ def decode(line: str) -> Record:
     try:
         data = json.loads(line)
         if data["v"] != VERSION:
-            raise InvalidRecord(f"a record of version {data['v']!r}; this program reads version {VERSION}")
+            raise InvalidRecord(
+                f"a record of version {data['v']!r}; this program reads version {VERSION}: "
+                "replay the log with the release that wrote it, or begin a new one"
+            )
         read = _ARGUMENTS.get(data["input"])
         if read is None:
             raise InvalidRecord(f"no input is called {data['input']!r}; there are: {', '.join(_ARGUMENTS)}")
@@ -119,6 +122,7 @@ _ARGUMENTS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "finished": lambda data: {"call_id": data["call_id"], "usage": from_plain(Usage, data["usage"])},
     "failed": lambda data: {name: data[name] for name in ("call_id", "reason", "retryable")},
     "cancel": lambda data: {"call_id": data["call_id"]},
+    "query_ended": lambda data: {name: data[name] for name in ("query_id", "answered")},
     "wake": lambda _: {},
     "load": lambda data: {name: data[name] for name in ("instance_id", "foreign_running")},
     "parameters": lambda data: {

@@ -7,24 +7,29 @@ off as often as it likes, each put being seen by the next look; the kernel makes
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from hexflow_scheduler.active import ActiveCall, Phase
+from hexflow_scheduler.active import ActiveCall, OpenQuery, Phase
 from hexflow_scheduler.call import Call
 from hexflow_scheduler.errors import UnknownInstance
 from hexflow_scheduler.estimate import Estimates
 from hexflow_scheduler.instance import Instance
 from hexflow_scheduler.load import InstanceLoad
 from hexflow_scheduler.ordering import QueueRule
+from hexflow_scheduler.queue import queue_for
 from hexflow_scheduler.urgency import latest_start, time_allowed
+
+MOST_IDLE_QUERIES = 10_000
+"""Queries without a live call of which an end is awaited; the one idle for longest makes room (its end may never come)."""
 
 
 class Fleet:
-    """Hold the instances that are known, in the order they appeared."""
+    """Hold the instances that are known, in the order they appeared, and the queries that are open."""
 
     def __init__(self, estimates: Estimates, ordering: QueueRule) -> None:
         self.estimates = estimates
         self._ordering = ordering
         self._loads: dict[str, InstanceLoad] = {}
-        self._queries: dict[str, dict[str, ActiveCall]] = {}
+        self._queries: dict[str, OpenQuery] = {}
+        self._idle: dict[str, None] = {}
         self._turn = 0
 
     def __iter__(self) -> Iterator[InstanceLoad]:
@@ -45,7 +50,13 @@ class Fleet:
 
     def calls_of(self, query_id: str) -> Mapping[str, ActiveCall]:
         """Return the live calls of a query by id, wherever they are."""
-        return MappingProxyType(self._queries.get(query_id, {}))
+        query = self._queries.get(query_id)
+        return MappingProxyType(query.calls if query else {})
+
+    @property
+    def open_queries(self) -> int:
+        """How many queries have live calls, or had some and have not ended."""
+        return len(self._queries)
 
     def candidates(self, active: ActiveCall) -> list[InstanceLoad]:
         """Return the instances that can take the call now, in the order they appeared.
@@ -63,10 +74,11 @@ class Fleet:
             return
         self.take(active)
         active.predicted_seconds = load.call_seconds(active)
+        active.alone_seconds = load.alone_seconds(active)
         active.latest_start = latest_start(
             released=active.released,
             allowed=self._allowed(active, load),
-            compute_seconds=load.alone_seconds(active),
+            compute_seconds=active.alone_seconds,
         )
         active.key = self._ordering.key(active)
         load.enqueue(active)
@@ -80,20 +92,47 @@ class Fleet:
 
     # What follows is for the kernel.
 
-    def admit(self, active: ActiveCall) -> None:
-        """Note a call under its query."""
-        self._queries.setdefault(active.call.query_id, {})[active.call.call_id] = active
+    def query(self, call: Call) -> OpenQuery:
+        """Return the query of a call that arrives, opened if it is new."""
+        query_id = call.query_id
+        query = self._queries.get(query_id)
+        if query is None:
+            query = OpenQuery(query_id=query_id, workflow=call.workflow, arrival=call.query_arrival)
+            self._queries[query_id] = query
+        else:
+            self._idle.pop(query_id, None)
+        return query
 
     def dismiss(self, active: ActiveCall) -> None:
-        """Forget a call that ended."""
-        siblings = self._queries[active.call.query_id]
-        del siblings[active.call.call_id]
-        if not siblings:
-            del self._queries[active.call.query_id]
+        """Forget a call that ended; its query is kept until its own end."""
+        query = active.query
+        del query.calls[active.call.call_id]
+        if not query.calls:
+            if query.ended:
+                del self._queries[query.query_id]
+            else:
+                self._rest(query)
+
+    def close(self, query_id: str) -> OpenQuery | None:
+        """Forget a query that has ended and return it; None for one that is not open (any more)."""
+        query = self._queries.get(query_id)
+        if query is None or query.ended:
+            return None
+        query.ended = True
+        if not query.calls:
+            del self._queries[query_id]
+            self._idle.pop(query_id, None)
+        return query
+
+    def _rest(self, query: OpenQuery) -> None:
+        self._idle[query.query_id] = None
+        if len(self._idle) > MOST_IDLE_QUERIES:
+            eldest = next(iter(self._idle))
+            del self._idle[eldest], self._queries[eldest]
 
     def add(self, instance: Instance) -> InstanceLoad:
         """Add an instance."""
-        load = InstanceLoad(instance, self.estimates.speed(instance))
+        load = InstanceLoad(instance, self.estimates.speed(instance), queue_for(self._ordering))
         self._loads[instance.instance_id] = load
         return load
 
@@ -102,10 +141,10 @@ class Fleet:
         del self._loads[load.instance_id]
         self.estimates.forget(load.instance_id)
 
-    def reprice(self, load: InstanceLoad) -> None:
+    def reprice(self, now: float, load: InstanceLoad) -> None:
         """Predict anew what waits for an instance whose profile changed, and re-order its queue."""
         load.speed = self.estimates.speed(load.instance)
-        for active in list(load.queue):
+        for active in load.queue.ordered(now):
             load.dequeue(active)
             self.put(active, load)
 

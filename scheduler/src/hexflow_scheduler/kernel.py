@@ -9,14 +9,15 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from hexflow_scheduler.active import ActiveCall, Phase
-from hexflow_scheduler.call import Call, Usage, expiry
+from hexflow_scheduler.call import Call, Usage, expiry, rest_class
 from hexflow_scheduler.decision import Abort, Decision, End, Outcome, Place, Send
 from hexflow_scheduler.errors import CallNotRunning, DuplicateCall, InvalidInput, SchedulerError, UnknownCall
 from hexflow_scheduler.estimate import Estimates
 from hexflow_scheduler.fleet import Fleet, can_serve, serves
 from hexflow_scheduler.instance import Instance, InstanceState
-from hexflow_scheduler.learning import learn
+from hexflow_scheduler.learning import learn, learn_query
 from hexflow_scheduler.load import InstanceLoad
+from hexflow_scheduler.ordering import Watcher
 from hexflow_scheduler.parameter import Parameters
 from hexflow_scheduler.parking import Parking
 from hexflow_scheduler.policy import DISPATCH_RULES, QUEUE_RULES, Policy
@@ -45,6 +46,7 @@ class Kernel:
         self.max_attempts = max_attempts
         self._dispatch = DISPATCH_RULES[self.policy.dispatch]()
         self._ordering = QUEUE_RULES[self.policy.queue]()
+        self._watcher = self._ordering if isinstance(self._ordering, Watcher) else None
         self._fleet = Fleet(self.estimates, self._ordering)
         self._calls: dict[str, ActiveCall] = {}
         self._parking = Parking()
@@ -72,11 +74,11 @@ class Kernel:
         elif (load := self._fleet.load(instance.instance_id)).instance != instance:
             repriced = load.instance.profile != instance.profile
             load.instance = instance
-            homeless = [a for a in load.queue if not (load.ready and serves(instance, a.call))]
+            homeless = [a for a in load.queue.ordered(self._now) if not (load.ready and serves(instance, a.call))]
             for active in homeless:
                 self._fleet.take(active)
             if repriced:
-                self._fleet.reprice(load)
+                self._fleet.reprice(self._now, load)
             self._welcome(load, homeless, out)
         return tuple(out)
 
@@ -90,15 +92,16 @@ class Kernel:
         siblings = []
         for call in calls:
             self.estimates.arrived(call)
+            query = self._fleet.query(call)
             active = ActiveCall(
                 call=call,
+                query=query,
                 order=self._arrivals,
                 released=self._now,
                 output_tokens=self.estimates.output_tokens(call),
             )
             self._arrivals += 1
-            self._calls[call.call_id] = active
-            self._fleet.admit(active)
+            self._calls[call.call_id] = query.calls[call.call_id] = active
             siblings.append(active)
         self._place(siblings, out)
         return tuple(out)
@@ -110,7 +113,8 @@ class Kernel:
         out = self._begin(now)
         learn(self.estimates, self._now, active=active, load=load, usage=usage)
         load.stop(self._now, active)
-        self._end(active, Outcome.FINISHED, "", out)
+        active.query.ends[rest_class(active.call)] = self._now
+        self._end(active, Outcome.FINISHED, "", out, usage)
         self._fill([load], out)
         return tuple(out)
 
@@ -142,6 +146,16 @@ class Kernel:
         self._end(active, Outcome.CANCELLED, "", out)
         if load is not None:
             self._fill([load], out)
+        return tuple(out)
+
+    def query_ended(self, now: float, query_id: str, *, answered: bool = True) -> tuple[Decision, ...]:
+        """Take note that a query has ended, and learn from one that was ``answered`` how long it went on.
+
+        A call that is a query of its own (it repeats its own id) ends that by itself. Telling of a query
+        that had no calls, or twice, changes nothing; never telling costs what might have been learned.
+        """
+        out = self._begin(now)
+        self._close(query_id, answered)
         return tuple(out)
 
     def wake(self, now: float) -> tuple[Decision, ...]:
@@ -193,6 +207,7 @@ class Kernel:
             workflow_parameters=MappingProxyType(dict(self._workflow_parameters)),
             instances=tuple(instance_view(self._now, load) for load in self._fleet),
             parked=tuple(active.call for active in self._parking),
+            open_queries=self._fleet.open_queries,
         )
 
     # Deciding
@@ -241,8 +256,10 @@ class Kernel:
 
     def _fill(self, loads: Iterable[InstanceLoad], out: list[Decision]) -> None:
         for load in loads:
-            while load.ready and (active := load.queue.first()) is not None and load.can_start(active):
+            while load.ready and (active := load.queue.first(self._now)) is not None and load.can_start(active):
                 load.start(self._now, active)
+                if self._watcher is not None:
+                    self._watcher.sent(self._now, active)
                 takes_priority = load.instance.takes_priority
                 out.append(
                     Send(
@@ -290,7 +307,7 @@ class Kernel:
 
     def _lose(self, load: InstanceLoad, out: list[Decision]) -> None:
         load.instance = replace(load.instance, state=InstanceState.GONE)
-        waiting, running = list(load.queue), list(load.running.values())
+        waiting, running = load.queue.ordered(self._now), list(load.running.values())
         for active in waiting:
             self._fleet.take(active)
         for active in running:
@@ -320,10 +337,27 @@ class Kernel:
                 self._end(active, Outcome.FAILED, reason, out)
         self._place(again, out)
 
-    def _end(self, active: ActiveCall, outcome: Outcome, reason: str, out: list[Decision]) -> None:
-        del self._calls[active.call.call_id]
+    def _end(
+        self,
+        active: ActiveCall,
+        outcome: Outcome,
+        reason: str,
+        out: list[Decision],
+        usage: Usage | None = None,
+    ) -> None:
+        call_id = active.call.call_id
+        if self._watcher is not None:
+            self._watcher.ended(self._now, active, usage)
+        del self._calls[call_id]
         self._fleet.dismiss(active)
-        out.append(End(call_id=active.call.call_id, outcome=outcome, reason=reason))
+        if call_id == active.call.query_id:
+            self._close(call_id, outcome is Outcome.FINISHED)
+        out.append(End(call_id=call_id, outcome=outcome, reason=reason))
+
+    def _close(self, query_id: str, answered: bool) -> None:
+        query = self._fleet.close(query_id)
+        if query is not None and answered:
+            learn_query(self.estimates, self._now, query)
 
     def _call(self, call_id: str) -> ActiveCall:
         try:

@@ -1,6 +1,6 @@
-"""Learning from a finished call: its lengths, and how its instance's speed compares with its profile."""
+"""Learning from what has ended: a call's lengths and its instance's speed, and how long a query went on."""
 
-from hexflow_scheduler.active import ActiveCall
+from hexflow_scheduler.active import ActiveCall, OpenQuery
 from hexflow_scheduler.call import Usage
 from hexflow_scheduler.cost import Speed
 from hexflow_scheduler.estimate import Estimates
@@ -36,6 +36,13 @@ def learn(estimates: Estimates, now: float, *, active: ActiveCall, load: Instanc
             decode=_ratio(elapsed - usage.first_token_seconds, decode),
         )
     load.speed = Speed(load.instance.profile, *estimates.scales(load.instance_id))
+
+
+def learn_query(estimates: Estimates, now: float, query: OpenQuery) -> None:
+    """Learn from an answered query how long it took, and went on after the last call of each class."""
+    estimates.answered(query.workflow, now - query.arrival)
+    for kind, at in query.ends.items():
+        estimates.rested(kind, now - at)
 
 
 def _ratio(observed: float, predicted: float) -> float | None:

@@ -12,7 +12,7 @@ from hexflow_scheduler.active import ActiveCall, Phase
 from hexflow_scheduler.cost import Speed
 from hexflow_scheduler.instance import Instance, InstanceState
 from hexflow_scheduler.prefix import BlockCounts, PrefixMirror
-from hexflow_scheduler.queue import WaitingQueue
+from hexflow_scheduler.queue import Queue
 
 
 class InstanceLoad:
@@ -36,10 +36,10 @@ class InstanceLoad:
         "speed",
     )
 
-    def __init__(self, instance: Instance, speed: Speed) -> None:
+    def __init__(self, instance: Instance, speed: Speed, queue: Queue) -> None:
         self.instance = instance
         self.speed = speed
-        self.queue = WaitingQueue()
+        self.queue = queue
         self.slots_taken = 0
         """Sequences that run."""
         self.slots_waiting = 0

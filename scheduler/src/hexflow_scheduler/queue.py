@@ -1,12 +1,43 @@
-"""A queue of waiting calls: a heap with a static key and lazy deletion.
+"""Queues of waiting calls: a heap with a static key and lazy deletion, and a few of them side by side.
 
-It orders; it does not know what the key means (``ordering/`` does) nor why a call waits.
+They order; they do not know what a key means (``ordering/`` does) nor why a call waits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
+from typing import Protocol
 
 from hexflow_scheduler.active import ActiveCall
+from hexflow_scheduler.ordering import MovingRule, QueueRule
+
+
+class Queue(Protocol):
+    """Hold the calls that wait for one instance."""
+
+    def __len__(self) -> int: ...
+
+    def __contains__(self, call_id: str) -> bool: ...
+
+    @property
+    def entries(self) -> int:
+        """Entries that it keeps, those of removed calls included."""
+        ...
+
+    def push(self, item: ActiveCall, /) -> None:
+        """Add a call at its key."""
+        ...
+
+    def first(self, now: float, /) -> ActiveCall | None:
+        """Return the call that goes next, without taking it; None when empty."""
+        ...
+
+    def remove(self, item: ActiveCall, /) -> None:
+        """Take a call out, wherever it is."""
+        ...
+
+    def ordered(self, now: float, /) -> list[ActiveCall]:
+        """Return the calls as they stand now (sorts: for views and rare events)."""
+        ...
 
 
 class WaitingQueue:
@@ -25,25 +56,21 @@ class WaitingQueue:
     def __len__(self) -> int:
         return len(self._members)
 
-    def __iter__(self) -> Iterator[ActiveCall]:
-        """Go through the calls, the most urgent first (sorts: for views and rare events)."""
-        return (entry[2] for entry in sorted(self._members.values()))
+    def __contains__(self, call_id: str) -> bool:
+        return call_id in self._members
 
     @property
     def entries(self) -> int:
         """Entries of the heap, those of removed calls included."""
         return len(self._heap)
 
-    def __contains__(self, call_id: str) -> bool:
-        return call_id in self._members
-
-    def push(self, item: ActiveCall) -> None:
+    def push(self, item: ActiveCall, /) -> None:
         """Add a call at its key."""
         entry = (item.key, item.order, item)
         self._members[item.call.call_id] = entry
         heappush(self._heap, entry)
 
-    def first(self) -> ActiveCall | None:
+    def first(self, now: float, /) -> ActiveCall | None:
         """Return the call that goes next, without taking it; None when empty."""
         heap = self._heap
         while heap:
@@ -53,9 +80,77 @@ class WaitingQueue:
             heappop(heap)
         return None
 
-    def remove(self, item: ActiveCall) -> None:
+    def remove(self, item: ActiveCall, /) -> None:
         """Take a call out, wherever it is."""
         del self._members[item.call.call_id]
         if len(self._heap) > 2 * len(self._members) + 8:
             self._heap = list(self._members.values())
             heapify(self._heap)
+
+    def ordered(self, now: float, /) -> list[ActiveCall]:
+        """Return the calls, the smallest key first."""
+        return [entry[2] for entry in sorted(self._members.values())]
+
+
+class GroupedQueue:
+    """Hold waiting calls by groups, each a heap; the rule says which group goes next.
+
+    Push and removal take O(log n); finding the first takes a look at each group's head.
+    """
+
+    __slots__ = ("_groups", "_rule", "_where")
+
+    def __init__(self, rule: MovingRule) -> None:
+        self._rule = rule
+        self._groups: dict[Hashable, WaitingQueue] = {}
+        self._where: dict[str, Hashable] = {}
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def __contains__(self, call_id: str) -> bool:
+        return call_id in self._where
+
+    @property
+    def entries(self) -> int:
+        """Entries of all heaps, those of removed calls included."""
+        return sum(group.entries for group in self._groups.values())
+
+    def push(self, item: ActiveCall, /) -> None:
+        """Add a call to its group."""
+        group = self._rule.group(item)
+        self._where[item.call.call_id] = group
+        self._groups.setdefault(group, WaitingQueue()).push(item)
+
+    def first(self, now: float, /) -> ActiveCall | None:
+        """Return the head of the group that goes next; None when empty."""
+        return min(self._heads(now), key=lambda head: self._place(now, head), default=None)
+
+    def remove(self, item: ActiveCall, /) -> None:
+        """Take a call out, wherever it is."""
+        group = self._where.pop(item.call.call_id)
+        self._groups[group].remove(item)
+        if not self._groups[group]:
+            del self._groups[group]
+
+    def ordered(self, now: float, /) -> list[ActiveCall]:
+        """Return the calls group by group, as if no place changed while they are sent."""
+        groups = sorted(self._groups.values(), key=lambda group: self._place(now, _head(group, now)))
+        return [item for group in groups for item in group.ordered(now)]
+
+    def _heads(self, now: float) -> list[ActiveCall]:
+        return [_head(group, now) for group in self._groups.values()]
+
+    def _place(self, now: float, head: ActiveCall) -> tuple[float, float, int]:
+        return self._rule.place(now, head), head.key, head.order
+
+
+def queue_for(rule: QueueRule) -> Queue:
+    """Return an empty queue in the order of a rule."""
+    return GroupedQueue(rule) if isinstance(rule, MovingRule) else WaitingQueue()
+
+
+def _head(group: WaitingQueue, now: float) -> ActiveCall:
+    head = group.first(now)
+    assert head is not None, "a group that is kept has calls"
+    return head

@@ -55,6 +55,11 @@ class RecordingKernel(Kernel):
         """See ``Kernel.cancel``."""
         return self._recorded("cancel", now, super().cancel(now, call_id), call_id=call_id)
 
+    def query_ended(self, now: float, query_id: str, *, answered: bool = True) -> tuple[Decision, ...]:
+        """See ``Kernel.query_ended``."""
+        decisions = super().query_ended(now, query_id, answered=answered)
+        return self._recorded("query_ended", now, decisions, query_id=query_id, answered=answered)
+
     def wake(self, now: float) -> tuple[Decision, ...]:
         """See ``Kernel.wake``."""
         return self._recorded("wake", now, super().wake(now))

@@ -66,6 +66,8 @@ class KernelView:
     instances: tuple[InstanceView, ...]
     parked: tuple[Call, ...]
     """Calls that no instance can take now, in the order they arrived."""
+    open_queries: int = 0
+    """Queries that have calls, or had some and were not told to have ended."""
 
 
 def instance_view(now: float, load: InstanceLoad) -> InstanceView:
@@ -73,7 +75,7 @@ def instance_view(now: float, load: InstanceLoad) -> InstanceView:
     return InstanceView(
         instance=load.instance,
         speed=load.speed,
-        queue=tuple(_waiting(now, active) for active in load.queue),
+        queue=tuple(_waiting(now, active) for active in load.queue.ordered(now)),
         running=tuple(_running(active) for active in load.running.values()),
         free_slots=load.free_slots,
         free_kv_tokens=load.free_kv_tokens,

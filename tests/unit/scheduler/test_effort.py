@@ -61,6 +61,8 @@ def test_nothing_is_kept_of_calls_that_have_ended() -> None:
     for number in range(1500):
         kernel.arrive(float(number), [a_call(f"c{number}", deadline=number + 60.0)])
         kernel.finished(number + 0.5, f"c{number}", usage())
-    remembered = sum(len(held) for held in (kernel._calls, kernel._fleet._queries, kernel._parking))
+    remembered = sum(
+        len(held) for held in (kernel._calls, kernel._fleet._queries, kernel._fleet._idle, kernel._parking)
+    )
     assert remembered == 0
     assert all(load.queue.entries < 50 for load in kernel._fleet)

@@ -34,6 +34,7 @@ def a_log() -> list[str]:
     kernel.failed(1004.5, "c0", reason="reset by peer", retryable=True)
     kernel.cancel(1005.0, "c1")
     kernel.instance(1006.0, gone("b"))
+    kernel.query_ended(1006.5, "c2", answered=False)
     kernel.wake(1007.0)
     return lines
 
@@ -41,7 +42,7 @@ def a_log() -> list[str]:
 def test_a_log_comes_out_the_same_when_it_is_replayed() -> None:
     result = replay(decode(line) for line in a_log())
     assert result.difference is None
-    assert result.inputs == 11
+    assert result.inputs == 12
     assert result.decisions > 15
 
 
@@ -53,7 +54,7 @@ def test_a_record_is_one_line_of_json_with_version_instant_input_and_decisions()
     first, arrival, instance, *_ = a_log()
     assert json.loads(first)["with"]["dispatch"] == "HexGenFlow"
     assert json.loads(arrival) == {
-        "v": 1,
+        "v": 2,
         "n": 1,
         "t": 1000.25,
         "input": "arrive",
@@ -145,20 +146,20 @@ def test_the_log_holds_no_more_than_counts_names_instants_and_hashes() -> None:
         ("", "no record of an event log"),
         ("{", "no record of an event log"),
         ("[]", "no record of an event log"),
-        ('{"v":2}', "a record of version 2; this program reads version 1"),
-        ('{"v":1,"n":1,"t":0,"input":"guess","with":{},"decisions":[]}', "no input is called 'guess'"),
-        ('{"v":1,"n":1,"t":0,"input":"cancel","with":{},"decisions":[]}', "no record of an event log"),
+        ('{"v":1}', "a record of version 1; this program reads version 2: replay the log with the release"),
+        ('{"v":2,"n":1,"t":0,"input":"guess","with":{},"decisions":[]}', "no input is called 'guess'"),
+        ('{"v":2,"n":1,"t":0,"input":"cancel","with":{},"decisions":[]}', "no record of an event log"),
         (
-            '{"v":1,"n":1,"t":0,"input":"arrive","with":{"calls":[{"callId":"c"}]},"decisions":[]}',
+            '{"v":2,"n":1,"t":0,"input":"arrive","with":{"calls":[{"callId":"c"}]},"decisions":[]}',
             "Call: ",
         ),
         (
-            '{"v":1,"n":1,"t":0,"input":"finished","with":{"call_id":"c","usage":{"promptTokens":1,'
+            '{"v":2,"n":1,"t":0,"input":"finished","with":{"call_id":"c","usage":{"promptTokens":1,'
             '"outputTokens":1,"joules":3}},"decisions":[]}',
             "Usage has no joules; a newer version wrote it",
         ),
         (
-            '{"v":1,"n":1,"t":0,"input":"wake","with":{},"decisions":[{"jump":{}}]}',
+            '{"v":2,"n":1,"t":0,"input":"wake","with":{},"decisions":[{"jump":{}}]}',
             "no record of an event log",
         ),
     ],
@@ -171,7 +172,7 @@ def test_a_line_that_is_no_record_is_refused(line: str, message: str) -> None:
 def test_a_file_to_which_a_router_added_after_a_restart_is_replayed_run_by_run() -> None:
     result = replay(decode(line) for line in [*a_log(), *a_log()])
     assert result.difference is None
-    assert result.inputs == 22
+    assert result.inputs == 24
 
 
 def test_a_log_without_its_head_is_refused() -> None:

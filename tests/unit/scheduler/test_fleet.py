@@ -1,9 +1,8 @@
 from hexflow_scheduler import InstanceState, serves
-from hexflow_scheduler.active import ActiveCall
 from hexflow_scheduler.estimate import Estimates
 from hexflow_scheduler.fleet import Fleet
 from hexflow_scheduler.ordering.fcfs import FCFS
-from support.calls import MODEL, a_call, an_instance
+from support.calls import MODEL, a_call, an_active_call, an_instance
 
 
 def test_an_instance_serves_a_call_of_its_model_and_pool_that_fits_whatever_its_state() -> None:
@@ -18,9 +17,7 @@ def test_an_instance_serves_a_call_of_its_model_and_pool_that_fits_whatever_its_
 def test_the_live_calls_of_a_query_are_found_by_its_id() -> None:
     fleet = Fleet(Estimates(), FCFS())
     calls = [a_call(f"c{number}", query_id="q") for number in range(2)]
-    both = [ActiveCall(call=call, order=0, released=0.0, output_tokens=1.0) for call in calls]
-    for active in both:
-        fleet.admit(active)
+    both = [an_active_call(call, query=fleet.query(call)) for call in calls]
     assert list(fleet.calls_of("q").values()) == both
     fleet.dismiss(both[0])
     assert list(fleet.calls_of("q")) == ["c1"]
