@@ -4,7 +4,9 @@ Knows the kernel's types and no server: the emulator gives the engine model HTTP
 """
 
 from hexflow_simulator.engine import Engine
+from hexflow_simulator.fleet import FleetChange, FleetEvent, SimulatedInstance
 from hexflow_simulator.kvcache import KVCache
+from hexflow_simulator.query import SimulatedCall, SimulatedQuery, SimulatedStage
 from hexflow_simulator.request import (
     EngineCounts,
     EngineOptions,
@@ -14,15 +16,29 @@ from hexflow_simulator.request import (
     Progress,
     RequestTooLargeError,
 )
+from hexflow_simulator.result import CallResult, QueryResult, SimulationResult
+from hexflow_simulator.server import EngineModel
+from hexflow_simulator.simulation import simulate
 
 __all__ = [
+    "CallResult",
     "Engine",
     "EngineCounts",
+    "EngineModel",
     "EngineOptions",
     "EngineOrder",
     "EngineRequest",
     "Finished",
+    "FleetChange",
+    "FleetEvent",
     "KVCache",
     "Progress",
+    "QueryResult",
     "RequestTooLargeError",
+    "SimulatedCall",
+    "SimulatedInstance",
+    "SimulatedQuery",
+    "SimulatedStage",
+    "SimulationResult",
+    "simulate",
 ]

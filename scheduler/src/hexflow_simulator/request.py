@@ -41,6 +41,8 @@ class EngineRequest:
     prefix: tuple[PrefixBlock, ...] = ()
     """Leading blocks of the prompt that others may share, in order."""
     priority: int = 0
+    stage: str = ""
+    """What it is for; only the authors' engine model asks (``authors``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

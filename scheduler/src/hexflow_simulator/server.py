@@ -1,0 +1,94 @@
+"""One simulated server: an engine model at the pace of the simulation, however slow it is made.
+
+It keeps the engine's own time, as the emulator does: while a server is slow, less of it passes.
+"""
+
+from math import inf
+from typing import Protocol
+
+from hexflow_scheduler import Instance
+from hexflow_simulator.fleet import SimulatedInstance
+from hexflow_simulator.request import EngineRequest, Finished
+
+
+class EngineModel(Protocol):
+    """Model an inference engine under explicit time; ``now`` never decreases from call to call."""
+
+    def submit(self, now: float, request: EngineRequest, /) -> None:
+        """Hand in a request. Raises RequestTooLargeError where it could never fit."""
+        ...
+
+    def cancel(self, now: float, request_id: str, /) -> bool:
+        """Withdraw a request; return whether it was there."""
+        ...
+
+    def advance(self, now: float, /) -> list[Finished]:
+        """Let time pass and return what finished since the last call, in order."""
+        ...
+
+    def next_event(self) -> float | None:
+        """Return the next instant at which something may change; None while nothing is to be done."""
+        ...
+
+
+class Server:
+    """Keep what a simulation knows of one server."""
+
+    __slots__ = (
+        "_engine_origin",
+        "_factor",
+        "_origin",
+        "calls",
+        "due",
+        "engine",
+        "instance",
+        "rank",
+        "source",
+        "wake",
+    )
+
+    def __init__(
+        self, now: float, *, source: SimulatedInstance, instance: Instance, engine: EngineModel, rank: int
+    ) -> None:
+        self.source = source
+        self.instance = instance
+        """As it was last told to the kernel."""
+        self.engine: EngineModel | None = engine
+        """None once it is dead."""
+        self.rank = rank
+        self.wake = inf
+        """Instant of its entry among the events that counts; others are stale."""
+        self.due = now
+        """What the engine's own clock shows then."""
+        self.calls: dict[str, None] = {}
+        """Ids of the calls that it was sent, in order."""
+        self._factor = source.slowdown
+        self._origin = now
+        self._engine_origin = now
+
+    @property
+    def instance_id(self) -> str:
+        """The id under which the kernel knows it."""
+        return self.instance.instance_id
+
+    def engine_time(self, now: float) -> float:
+        """Return what the engine's own clock shows."""
+        if self._factor == 1.0 and self._origin == self._engine_origin:
+            return now
+        return self._engine_origin + (now - self._origin) / self._factor
+
+    def instant(self, engine_time: float) -> float:
+        """Return when the engine's own clock shows that, at its present pace."""
+        if self._factor == 1.0 and self._origin == self._engine_origin:
+            return engine_time
+        return self._origin + (engine_time - self._engine_origin) * self._factor
+
+    def set_pace(self, now: float, factor: float) -> None:
+        """Let everything take ``factor`` times what its profile says from now on."""
+        self._engine_origin = self.engine_time(now)
+        self._origin = now
+        self._factor = factor
+
+    def seconds(self, engine_seconds: float) -> float:
+        """Return how long so many seconds of the engine's clock take at its present pace."""
+        return engine_seconds * self._factor

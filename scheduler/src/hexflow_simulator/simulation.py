@@ -1,0 +1,591 @@
+"""The simulation: the very kernel of the router, driven by an event heap instead of a clock and HTTP.
+
+Queries arrive with the true lengths of their calls; each stage's calls are released to the kernel as the
+router releases them, what the kernel sends goes to a modelled engine, and what the engine finishes goes
+back. Nothing here decides where a call runs. One thing differs from the router: stages that are ready
+together run side by side here, since there is no draft that must go through them in turn.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+
+from hexflow_scheduler import (
+    Abort,
+    Call,
+    Decision,
+    End,
+    Estimates,
+    InstanceState,
+    Kernel,
+    Outcome,
+    Place,
+    Policy,
+    Progress,
+    RecordingKernel,
+    Send,
+    StageTemplate,
+    Usage,
+    WorkflowTemplate,
+)
+from hexflow_simulator.engine import Engine
+from hexflow_simulator.fleet import FleetChange, FleetEvent, SimulatedInstance
+from hexflow_simulator.query import SimulatedCall, SimulatedQuery, SimulatedStage
+from hexflow_simulator.request import EngineRequest, Finished, RequestTooLargeError
+from hexflow_simulator.result import CallResult, QueryResult, SimulationResult
+from hexflow_simulator.server import EngineModel, Server
+
+NOTICE_SECONDS = 5.0
+"""Seconds after which a dead server is known to be gone; before that it is only known by its failures."""
+
+EngineFactory = Callable[[SimulatedInstance], EngineModel]
+
+
+def continuous_batching(source: SimulatedInstance) -> EngineModel:
+    """Return our engine model of an instance (``engine``)."""
+    return Engine(source.true_profile, source.options)
+
+
+def simulate(
+    queries: Iterable[SimulatedQuery],
+    fleet: Sequence[SimulatedInstance],
+    policy: Policy,
+    *,
+    estimates: Estimates | None = None,
+    events: Sequence[FleetEvent] = (),
+    engine: EngineFactory = continuous_batching,
+    sink: Callable[[str], None] | None = None,
+    record_calls: bool = False,
+    progress: Callable[[int], None] | None = None,
+    on_query: Callable[[QueryResult], None] | None = None,
+    hard_cap_factor: float | None = None,
+    streamed: bool = False,
+) -> SimulationResult:
+    """Run queries to their ends under a policy.
+
+    ``queries`` are in order of arrival and may be a generator. ``sink`` gets the event log, line by line.
+    ``progress`` is told the number of queries that ended after each. With ``on_query`` each query's
+    result is handed on as it ends instead of being kept, so that memory stays flat however many there are.
+    ``hard_cap_factor`` ends a query at that many times its SLO, as the router does; None never does.
+    ``streamed`` lets the kernel know when first tokens came, which the router does for streams alone.
+    Raises ValueError for queries out of order, for a fleet without instances and for unknown ids in events.
+    """
+    simulation = _Simulation(
+        fleet=fleet,
+        kernel=Kernel(policy, estimates) if sink is None else RecordingKernel(policy, estimates, sink=sink),
+        events=events,
+        engine=engine,
+        record_calls=record_calls,
+        progress=progress,
+        on_query=on_query,
+        hard_cap_factor=hard_cap_factor,
+        streamed=streamed,
+    )
+    return simulation.run(queries)
+
+
+class _Query:
+    """Follow a query through the simulation."""
+
+    __slots__ = (
+        "arrival",
+        "calls",
+        "closed",
+        "deadline",
+        "expires",
+        "live",
+        "open",
+        "progress",
+        "query",
+        "rank",
+        "stages",
+    )
+
+    def __init__(
+        self, query: SimulatedQuery, *, rank: int, progress: Progress, expires: float | None
+    ) -> None:
+        self.query = query
+        self.rank = rank
+        self.arrival = query.arrival
+        self.deadline = progress.deadline
+        self.expires = expires
+        self.progress = progress
+        self.stages: dict[str, SimulatedStage] = {stage.name: stage for stage in query.stages}
+        self.open: dict[str, int] = {}
+        """Calls of each running stage that have not ended."""
+        self.live: dict[str, _LiveCall] = {}
+        self.calls = 0
+        self.closed = False
+
+
+class _LiveCall:
+    """Follow a call through the simulation."""
+
+    __slots__ = (
+        "attempts",
+        "cached_tokens",
+        "call",
+        "first_token",
+        "instance_id",
+        "of",
+        "output_tokens",
+        "placed",
+        "released",
+        "sent",
+        "truth",
+    )
+
+    def __init__(self, call: Call, truth: SimulatedCall, of: _Query, released: float) -> None:
+        self.call = call
+        self.truth = truth
+        self.of = of
+        self.released = released
+        self.placed = released
+        self.sent = released
+        self.first_token = released
+        self.instance_id = ""
+        self.attempts = 0
+        self.cached_tokens = 0
+        self.output_tokens = 0
+
+
+class _Simulation:
+    """Drive one kernel and one engine model for each instance."""
+
+    def __init__(
+        self,
+        *,
+        fleet: Sequence[SimulatedInstance],
+        kernel: Kernel,
+        events: Sequence[FleetEvent],
+        engine: EngineFactory,
+        record_calls: bool,
+        progress: Callable[[int], None] | None,
+        on_query: Callable[[QueryResult], None] | None,
+        hard_cap_factor: float | None,
+        streamed: bool,
+    ) -> None:
+        if not fleet:
+            raise ValueError("a fleet has at least one instance")
+        self.kernel = kernel
+        self.engine = engine
+        self.record_calls = record_calls
+        self.progress = progress
+        self.on_query = on_query
+        self.hard_cap_factor = hard_cap_factor
+        self.streamed = streamed
+        self.sources = {source.instance.instance_id: source for source in fleet}
+        if len(self.sources) != len(fleet):
+            raise ValueError("instances of a fleet have ids of their own")
+        for event in events:
+            if event.instance_id not in self.sources:
+                raise ValueError(f"no instance of the fleet is called {event.instance_id!r}")
+        self.numbers = count()
+        self.changes: list[tuple[float, int, FleetEvent | Server]] = []
+        """What happens to servers, by time; of a dead server, that it is noticed."""
+        for event in events:
+            self._plan(event.at, event)
+        self.servers: list[Server] = []
+        self.present: dict[str, Server] = {}
+        """The server that each instance of the fleet is now, by its own id."""
+        self.known: dict[str, Server] = {}
+        """Servers by the id under which the kernel knows them."""
+        self.incarnations: dict[str, int] = {}
+        self.wakes: list[tuple[float, int]] = []
+        self.decisions: deque[Decision] = deque()
+        self.live: dict[str, _LiveCall] = {}
+        self.open_queries = 0
+        self.templates: dict[tuple[tuple[str, tuple[str, ...]], ...], WorkflowTemplate] = {}
+        self.results: list[tuple[int, QueryResult]] = []
+        self.calls: list[CallResult] = []
+        self.arrived = self.ended = 0
+        self.ended_calls = self.failed_calls = self.retries = 0
+        self.prompt_tokens = self.cached_tokens = self.output_tokens = 0
+        self.now = self.last_end = 0.0
+        absent = {event.instance_id for event in events if event.kind is FleetChange.JOINS}
+        for source in fleet:
+            if source.instance.instance_id not in absent:
+                self._appear(0.0, source)
+
+    # Time
+
+    def run(self, queries: Iterable[SimulatedQuery]) -> SimulationResult:
+        """Run everything to its end."""
+        arrivals = iter(queries)
+        upcoming = next(arrivals, None)
+        kernel, wakes, servers = self.kernel, self.wakes, self.servers
+        while True:
+            while wakes and servers[wakes[0][1]].wake != wakes[0][0]:
+                heappop(wakes)
+            engine_at = wakes[0][0] if wakes else inf
+            alarm = kernel.next_wake()
+            kernel_at = inf if alarm is None else alarm
+            query_at = inf if upcoming is None else upcoming.arrival
+            at = min(engine_at, kernel_at, query_at)
+            if self.changes and self.changes[0][0] <= at and (self.open_queries or upcoming is not None):
+                when, _, change = heappop(self.changes)
+                self.now = max(self.now, when)
+                if isinstance(change, Server):
+                    self._notice(self.now, change)
+                else:
+                    self._change(self.now, change)
+                continue
+            if at == inf:
+                break
+            self.now = at
+            if engine_at == at:
+                server = servers[heappop(wakes)[1]]
+                server.wake = inf
+                # Where paces differ, converting an instant there and back may end a hair before the event.
+                self._collect(at, server, max(server.engine_time(at), server.due))
+            elif kernel_at == at:
+                self._apply(at, kernel.wake(at))
+            elif upcoming is not None:
+                self._arrive(at, upcoming)
+                following = next(arrivals, None)
+                if following is not None and following.arrival < upcoming.arrival:
+                    raise ValueError(
+                        f"query {following.query_id!r} arrives at {following.arrival}, before {upcoming.query_id!r}"
+                    )
+                upcoming = following
+        if self.open_queries:
+            raise RuntimeError(f"{self.open_queries} queries wait for what never comes")
+        return self._result()
+
+    def _collect(self, now: float, server: Server, engine_now: float) -> None:
+        if server.engine is None:
+            return
+        for done in server.engine.advance(engine_now):
+            self._finished(now, server, done)
+        self._watch(now, server)
+
+    def _watch(self, now: float, server: Server) -> None:
+        """Wake up at the server's next event, unless that is what will happen already."""
+        if server.engine is None:
+            return
+        event = server.engine.next_event()
+        if event is None:
+            server.wake = inf
+            return
+        at = max(now, server.instant(event))
+        if at != server.wake:
+            server.wake, server.due = at, event
+            heappush(self.wakes, (at, server.rank))
+
+    # Queries
+
+    def _arrive(self, now: float, query: SimulatedQuery) -> None:
+        shape = tuple((stage.name, stage.after) for stage in query.stages)
+        template = self.templates.get(shape)
+        if template is None:
+            template = WorkflowTemplate(tuple(StageTemplate(name, after) for name, after in shape))
+            self.templates[shape] = template
+        deadline = expires = None
+        if query.slo_seconds is not None:
+            deadline = query.arrival + query.slo_seconds
+            expires = query.arrival + query.slo_seconds * (self.hard_cap_factor or 1e9)
+        of = _Query(
+            query,
+            rank=self.arrived,
+            progress=Progress(template, query.arrival, deadline),
+            expires=expires,
+        )
+        self.arrived += 1
+        self.open_queries += 1
+        self._advance(now, of)
+
+    def _advance(self, now: float, of: _Query) -> None:
+        """Start what is ready; end the query where nothing is left."""
+        progress = of.progress
+        while ready := progress.ready():
+            for name in ready:
+                stage = of.stages[name]
+                if of.closed:
+                    return
+                if stage.calls:
+                    progress.start(now, name)
+                    self._release(now, of, name, stage.calls, 0)
+                else:
+                    progress.skip(now, name)
+        if progress.done and not of.closed:
+            self._close(now, of, "")
+
+    def _release(
+        self, now: float, of: _Query, stage: str, truths: Sequence[SimulatedCall], rank: int
+    ) -> None:
+        query = of.query
+        budget = None
+        if of.deadline is not None:
+            seconds = self.kernel.stage_seconds
+            costs = {name: seconds(query.workflow, name, query.model, query.pools) for name in of.stages}
+            budget = of.progress.budget(now, stage, costs)
+        calls = []
+        for sibling, truth in enumerate(truths):
+            call = Call(
+                call_id=f"{query.query_id}/{of.calls}",
+                query_id=query.query_id,
+                workflow=query.workflow,
+                tenant=query.tenant,
+                stage=stage,
+                model=query.model,
+                pools=query.pools,
+                prompt_tokens=truth.prompt_tokens,
+                max_tokens=truth.max_tokens,
+                prefix=truth.prefix,
+                query_arrival=of.arrival,
+                deadline=of.deadline,
+                expires=of.expires,
+                budget_seconds=budget,
+                round=rank,
+                sibling=sibling,
+            )
+            of.calls += 1
+            live = _LiveCall(call, truth, of, now)
+            self.live[call.call_id] = of.live[call.call_id] = live
+            calls.append(call)
+        of.open[stage] = of.open.get(stage, 0) + len(calls)
+        self._apply(now, self.kernel.arrive(now, calls))
+
+    def _close(self, now: float, of: _Query, reason: str) -> None:
+        of.closed = True
+        query = of.query
+        self._apply(now, self.kernel.query_ended(now, query.query_id, answered=not reason))
+        result = QueryResult(
+            query_id=query.query_id,
+            workflow=query.workflow,
+            tenant=query.tenant,
+            arrival=query.arrival,
+            finished=None if reason else now,
+            slo_seconds=query.slo_seconds,
+            base_seconds=query.base_seconds,
+            calls=of.calls,
+            reason=reason,
+        )
+        self.last_end = now
+        self.open_queries -= 1
+        self.ended += 1
+        if self.on_query is not None:
+            self.on_query(result)
+        else:
+            self.results.append((of.rank, result))
+        if self.progress is not None:
+            self.progress(self.ended)
+
+    # Decisions
+
+    def _apply(self, now: float, decisions: Sequence[Decision]) -> None:
+        """Carry out decisions; one may lead to another input, whose decisions come after these."""
+        queue = self.decisions
+        if queue:
+            queue.extend(decisions)
+            return
+        queue.extend(decisions)
+        while queue:
+            decision = queue[0]
+            self._carry_out(now, decision)
+            queue.popleft()
+
+    def _carry_out(self, now: float, decision: Decision) -> None:
+        live = self.live.get(decision.call_id)
+        if live is None:
+            return
+        if isinstance(decision, Place):
+            live.placed = now
+        elif isinstance(decision, Send):
+            self._send(now, live, decision)
+        elif isinstance(decision, End):
+            self._end(now, live, decision)
+        elif isinstance(decision, Abort):
+            self._abort(now, live, decision)
+
+    def _send(self, now: float, live: _LiveCall, send: Send) -> None:
+        server = self.known[send.instance_id]
+        live.instance_id = send.instance_id
+        live.sent = now
+        if send.attempt > 1:
+            self.retries += 1
+        live.attempts = send.attempt
+        if server.engine is None:
+            # Nobody answers: as the router does, it is not chosen again until it is seen again.
+            if server.instance.state is InstanceState.READY:
+                self._tell(now, server, InstanceState.UNREADY)
+            self._fail(now, send.call_id, "ConnectFailed", retryable=True)
+            return
+        try:
+            server.engine.submit(
+                server.engine_time(now),
+                EngineRequest(
+                    request_id=send.call_id,
+                    prompt_tokens=max(1, live.truth.prompt_tokens),
+                    output_tokens=max(1, live.truth.output_tokens),
+                    prefix=live.truth.prefix,
+                    priority=send.priority or 0,
+                    stage=live.call.stage,
+                ),
+            )
+        except RequestTooLargeError as problem:
+            self._fail(now, send.call_id, str(problem), retryable=False)
+            return
+        server.calls[send.call_id] = None
+        self._watch(now, server)
+
+    def _fail(self, now: float, call_id: str, reason: str, *, retryable: bool) -> None:
+        self._apply(now, self.kernel.failed(now, call_id, reason=reason, retryable=retryable))
+
+    def _finished(self, now: float, server: Server, done: Finished) -> None:
+        live = self.live.get(done.request_id)
+        if live is None:
+            return  # withdrawn at this very instant
+        server.calls.pop(done.request_id, None)
+        live.first_token = now - server.seconds(done.finished - done.first_token)
+        live.cached_tokens = done.cached_tokens
+        live.output_tokens = done.output_tokens
+        usage = Usage(
+            prompt_tokens=live.call.prompt_tokens,
+            output_tokens=done.output_tokens,
+            cached_tokens=done.cached_tokens,
+            first_token_seconds=live.first_token - live.sent if self.streamed else None,
+        )
+        self.prompt_tokens += live.call.prompt_tokens
+        self.cached_tokens += done.cached_tokens
+        self.output_tokens += done.output_tokens
+        self._apply(now, self.kernel.finished(now, done.request_id, usage))
+
+    def _abort(self, now: float, live: _LiveCall, abort: Abort) -> None:
+        server = self.known[abort.instance_id]
+        server.calls.pop(abort.call_id, None)
+        if server.engine is not None:
+            server.engine.cancel(server.engine_time(now), abort.call_id)
+            self._watch(now, server)
+
+    def _end(self, now: float, live: _LiveCall, end: End) -> None:
+        of, stage = live.of, live.call.stage
+        del self.live[end.call_id]
+        del of.live[end.call_id]
+        self.ended_calls += 1
+        if self.record_calls:
+            self.calls.append(_call_result(now, live, end))
+        of.open[stage] -= 1
+        if end.outcome is not Outcome.FINISHED:
+            self.failed_calls += 1
+            self._give_up(now, of, stage, end)
+        elif not of.closed:
+            if live.truth.then:
+                self._release(now, of, stage, live.truth.then, live.call.round + 1)
+            elif not of.open[stage]:
+                of.progress.finish(now, stage)
+                self._advance(now, of)
+
+    def _give_up(self, now: float, of: _Query, stage: str, end: End) -> None:
+        """Fail a query of which a call cannot be had, and withdraw the others."""
+        if of.closed:
+            return
+        of.progress.fail(now, stage)
+        of.closed = True
+        for call_id in tuple(of.live):
+            self._apply(now, self.kernel.cancel(now, call_id))
+        self._close(now, of, end.reason or end.outcome.value)
+
+    # The fleet
+
+    def _appear(self, now: float, source: SimulatedInstance) -> None:
+        name = source.instance.instance_id
+        number = self.incarnations[name] = self.incarnations.get(name, 0) + 1
+        instance = (
+            source.instance if number == 1 else replace(source.instance, instance_id=f"{name}~{number}")
+        )
+        server = Server(
+            now, source=source, instance=instance, engine=self.engine(source), rank=len(self.servers)
+        )
+        server.wake = inf
+        self.servers.append(server)
+        self.present[name] = server
+        self.known[instance.instance_id] = server
+        self._apply(now, self.kernel.instance(now, instance))
+
+    def _plan(self, at: float, change: FleetEvent | Server) -> None:
+        heappush(self.changes, (at, next(self.numbers), change))
+
+    def _change(self, now: float, event: FleetEvent) -> None:
+        server = self.present.get(event.instance_id)
+        if event.kind is FleetChange.JOINS:
+            if server is None:
+                self._appear(now, self.sources[event.instance_id])
+        elif event.kind is FleetChange.DIES:
+            if server is not None and server.engine is not None:
+                self._die(now, server)
+        elif event.kind is FleetChange.SLOWS:
+            if server is not None and server.engine is not None:
+                self._pace(now, server, event.factor)
+        elif server is not None and server.engine is not None:
+            self._pace(now, server, 1.0)
+        else:
+            if server is not None:
+                self._notice(now, server)
+            self._appear(now, self.sources[event.instance_id])
+
+    def _die(self, now: float, server: Server) -> None:
+        self._collect(now, server, server.engine_time(now))
+        server.engine = None
+        server.wake = inf
+        self._plan(now + NOTICE_SECONDS, server)
+        for call_id in tuple(server.calls):
+            server.calls.pop(call_id, None)
+            if call_id in self.live:
+                self._fail(now, call_id, "ConnectionLost", retryable=True)
+
+    def _pace(self, now: float, server: Server, factor: float) -> None:
+        self._collect(now, server, server.engine_time(now))
+        server.set_pace(now, factor)
+        self._watch(now, server)
+
+    def _notice(self, now: float, server: Server) -> None:
+        """Let the kernel know that a dead server is gone for good."""
+        if server.instance.state is not InstanceState.GONE:
+            self._tell(now, server, InstanceState.GONE)
+
+    def _tell(self, now: float, server: Server, state: InstanceState) -> None:
+        server.instance = replace(server.instance, state=state)
+        self._apply(now, self.kernel.instance(now, server.instance))
+
+    def _result(self) -> SimulationResult:
+        self.results.sort(key=_rank)
+        return SimulationResult(
+            policy=self.kernel.policy.name,
+            queries=tuple(result for _, result in self.results),
+            calls=tuple(self.calls),
+            query_count=self.ended,
+            call_count=self.ended_calls,
+            failed_calls=self.failed_calls,
+            retries=self.retries,
+            prompt_tokens=self.prompt_tokens,
+            cached_tokens=self.cached_tokens,
+            output_tokens=self.output_tokens,
+            ended=self.last_end,
+        )
+
+
+def _rank(entry: tuple[int, QueryResult]) -> int:
+    return entry[0]
+
+
+def _call_result(now: float, live: _LiveCall, end: End) -> CallResult:
+    return CallResult(
+        call_id=live.call.call_id,
+        query_id=live.call.query_id,
+        stage=live.call.stage,
+        instance_id=live.instance_id,
+        released=live.released,
+        placed=live.placed,
+        sent=live.sent,
+        first_token=live.first_token,
+        finished=now,
+        prompt_tokens=live.call.prompt_tokens,
+        output_tokens=live.output_tokens,
+        cached_tokens=live.cached_tokens,
+        attempts=live.attempts,
+        outcome=end.outcome.value,
+    )
