@@ -5,7 +5,7 @@ them, nothing interpreted. This module knows no Kubernetes client.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 Manifest = Mapping[str, Any]
@@ -48,12 +48,28 @@ def key_of_child(manifest: Manifest) -> Key | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RouterReport:
-    """Hold what the namespace's router says of itself: `GET /v1/report` on its admin port, decoded and not interpreted.
+class Refusal:
+    """Hold what the API server said when it refused an object."""
 
-    ``{"ready": bool, "reason": str, "problems": [{"kind", "name", "reason", "message"}],
-    "workflows": {name: {"p95Seconds": float | null, "attainment": float | null,
-    "parameters": [{"name", "value", "source", "since"}]}}}``
+    kind: str
+    name: str
+    reason: str
+    """The reason of its Status: Forbidden, Invalid, NotFound (a kind that it does not know), Conflict."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouterReport:
+    """Hold what the namespace's router says of itself: `GET /v1/report` on its admin port, decoded, not interpreted.
+
+    Whoever asks does so at most once a minute, for what changes here is written to statuses::
+
+        {"problems": [{"kind": "TextToSQLWorkflow", "name": "shop", "reason": "SecretNotFound", "message": "…"}],
+         "pools": {"a100": {"instances": [{"url": "http://…", "ready": false, "message": "…"}]}},
+         "workflows": {"shop": {"p95Seconds": 12.3, "attainment": 0.97,
+                                "parameters": {"alpha": {"value": 0.4, "source": "Tuned", "since": "2026-…Z"}}}}}
+
+    A workflow that is not listed is not in force there.
     """
 
     at: float
@@ -85,5 +101,5 @@ class Observed:
     """ConfigMaps that a pool's `profile.configMapRef` names; needed for a pool and a Router."""
     report: RouterReport | None = None
     """What the namespace's router said last; None when nobody could ask it. Needed for a pool and a workflow."""
-    refused: Mapping[str, str] = field(default_factory=dict)
-    """What the API server refused at the last try (Forbidden, Invalid, quota): `Kind/name` -> its words."""
+    refused: tuple[Refusal, ...] = ()
+    """What the API server refused when this key, or for a pool and a workflow its namespace's router, was tried last."""

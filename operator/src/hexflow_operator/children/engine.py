@@ -1,0 +1,184 @@
+"""The Deployment of a pool: pods with one inference server each, real or emulated."""
+
+from typing import Any, Final
+
+from hexflow_api import GPUPool, Profile
+from hexflow_operator.children.command import (
+    DRAIN_SECONDS,
+    WEIGHTS_PATH,
+    emulator_arguments,
+    engine_arguments,
+    weights_of,
+)
+from hexflow_operator.children.metadata import child_of, engine_name, labels, selector
+from hexflow_operator.children.pod import (
+    OUT_OF_ROTATION_SECONDS,
+    container_security,
+    http_probe,
+    placed,
+    pod_security,
+    prestop,
+    variables,
+)
+from hexflow_operator.children.podtemplate import merged
+from hexflow_operator.defaults import Defaults
+from hexflow_operator.observed import GPU_TYPE_LABEL, Manifest
+
+ENGINE_PORT: Final = 8000
+ENGINE_USER: Final = 1000
+"""User of a real engine, whose image would run as root; any other works too (`podTemplate`)."""
+LOADING_SECONDS: Final = 7200
+"""Time to fetch and load weights before a pod is started anew: 700 GB at 100 MB a second."""
+SHARED_MEMORY: Final = "8Gi"
+"""Limit of /dev/shm where several GPUs talk through it and the pool does not say."""
+CONTAINER: Final = "engine"
+"""Name of the container, by which a `podTemplate` finds it."""
+
+
+def port_of(pool: GPUPool) -> int:
+    """Return the port at which each instance of the pool listens."""
+    return (pool.spec.engine.port if pool.spec.engine else None) or ENGINE_PORT
+
+
+def gpus_of(pool: GPUPool) -> int:
+    """Return the GPUs that one instance takes."""
+    gpu = pool.spec.gpu
+    given = gpu is not None and "count" in gpu.model_fields_set
+    return gpu.count if gpu and given else pool.spec.effective_tensor_parallel_size
+
+
+def engine_deployment(
+    pool: GPUPool, resource: Manifest, *, profile: Profile, replicas: int | None, defaults: Defaults
+) -> dict[str, Any]:
+    """Return the Deployment of a pool; ``replicas`` None leaves the count to whoever sets it."""
+    spec: dict[str, Any] = {} if replicas is None else {"replicas": replicas}
+    spec |= {
+        "selector": {"matchLabels": selector("engine", pool.name)},
+        # a surge would wait for a GPU that the pod it replaces still holds
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+        "progressDeadlineSeconds": LOADING_SECONDS + 600,
+        "revisionHistoryLimit": 3,
+        "template": _template(pool, profile=profile, defaults=defaults),
+    }
+    metadata = child_of(resource, part="engine", name=engine_name(pool.name))
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def _template(pool: GPUPool, *, profile: Profile, defaults: Defaults) -> dict[str, Any]:
+    own_labels = {**labels("engine", pool.name), GPU_TYPE_LABEL: pool.spec.gpu_type}
+    emulated = pool.spec.emulated
+    container = _emulator(pool, profile, defaults) if emulated else _engine(pool, profile, defaults)
+    spec = {
+        "automountServiceAccountToken": False,
+        # a Service named vllm-… would set VLLM_… in every pod, which vLLM takes for its settings
+        "enableServiceLinks": False,
+        "securityContext": pod_security(user=None if emulated else ENGINE_USER),
+        "terminationGracePeriodSeconds": OUT_OF_ROTATION_SECONDS + DRAIN_SECONDS + 30,
+        "containers": [container],
+        "volumes": _volumes(pool),
+        **placed(pool.spec.placement, defaults),
+    }
+    template = {"metadata": {"labels": own_labels}, "spec": spec}
+    if pool.spec.pod_template is None:
+        return template
+    changed: dict[str, Any] = merged(template, pool.spec.pod_template)
+    metadata = changed.get("metadata", {})
+    changed["metadata"] = metadata | {"labels": {**metadata.get("labels", {}), **own_labels}}
+    return changed
+
+
+def _container(pool: GPUPool, defaults: Defaults, *, environment: dict[str, str]) -> dict[str, Any]:
+    """Return what the containers of both kinds of engine have in common."""
+    engine = pool.spec.engine
+    mine: list[dict[str, Any]] = variables(environment)
+    container: dict[str, Any] = {
+        "name": CONTAINER,
+        "imagePullPolicy": defaults.image_pull_policy,
+        "ports": [{"name": "http", "containerPort": port_of(pool), "protocol": "TCP"}],
+        "env": merged(mine, list(engine.env) if engine else [], field="env"),
+        "lifecycle": prestop(),
+        # it fails while the port is closed, which is until the model is loaded; nothing else is asked till then
+        "startupProbe": http_probe("/health", period=5, failures=LOADING_SECONDS // 5),
+        # lists what is served under which name: that a process answers is not enough
+        "readinessProbe": http_probe("/v1/models", period=5, failures=3),
+        # 503 once the engine behind the server is dead; a busy one answers late, hence the patience
+        "livenessProbe": http_probe("/health", period=10, failures=6, timeout=10),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": _mounts(pool),
+    }
+    if engine and engine.env_from:
+        container["envFrom"] = list(engine.env_from)
+    return container
+
+
+def _engine(pool: GPUPool, profile: Profile, defaults: Defaults) -> dict[str, Any]:
+    spec = pool.spec
+    home = {"HOME": "/scratch", "USER": "hexflow", "XDG_CACHE_HOME": "/scratch/.cache"}
+    environment = {**home, "HF_HOME": "/cache/huggingface", "VLLM_NO_USAGE_STATS": "1"}
+    container = _container(pool, defaults, environment=environment)
+    if spec.model.hf_token_secret_ref:
+        token = {"secretKeyRef": spec.model.hf_token_secret_ref.model_dump()}
+        container["env"] = merged([{"name": "HF_TOKEN", "valueFrom": token}], container["env"], field="env")
+    gpu = {(spec.gpu.resource_name if spec.gpu else "nvidia.com/gpu"): str(gpus_of(pool))}
+    return container | {
+        "image": (spec.engine.image if spec.engine else None) or defaults.engine_image,
+        "command": ["vllm"],
+        "args": engine_arguments(pool, profile=profile, port=port_of(pool)),
+        "resources": merged({"requests": gpu, "limits": gpu}, spec.resources or {}),
+        "securityContext": container_security(read_only=False),
+    }
+
+
+def _emulator(pool: GPUPool, profile: Profile, defaults: Defaults) -> dict[str, Any]:
+    container = _container(pool, defaults, environment={"HOME": "/scratch"})
+    return container | {
+        "image": defaults.emulator_image,
+        "command": ["python", "-m", "hexflow_emulator"],
+        "args": emulator_arguments(pool, profile=profile, port=port_of(pool)),
+        "resources": pool.spec.resources or {"requests": {"cpu": "100m", "memory": "128Mi"}},
+        "securityContext": container_security(read_only=True),
+    }
+
+
+def _mounts(pool: GPUPool) -> list[dict[str, Any]]:
+    mounts: list[dict[str, Any]] = [
+        {"name": "scratch", "mountPath": "/scratch"},
+        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a folder of the pod's own
+    ]
+    if pool.spec.emulated:
+        return mounts
+    claim = pool.spec.cache.pvc if pool.spec.cache else None
+    cache = {"name": "cache", "mountPath": "/cache"}
+    mounts.append({**cache, "subPath": claim.sub_path} if claim and claim.sub_path else cache)
+    if _shared_memory(pool):
+        mounts.append({"name": "shared-memory", "mountPath": "/dev/shm"})  # noqa: S108
+    weights = weights_of(pool)
+    if weights.volume:
+        mount = {"name": "weights", "mountPath": WEIGHTS_PATH, "readOnly": True}
+        mounts.append({**mount, "subPath": weights.sub_path} if weights.sub_path else mount)
+    return mounts
+
+
+def _volumes(pool: GPUPool) -> list[dict[str, Any]]:
+    volumes: list[dict[str, Any]] = [{"name": "scratch", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
+    if pool.spec.emulated:
+        return volumes
+    volumes.append({"name": "cache", **_cache(pool)})
+    if size := _shared_memory(pool):
+        volumes.append({"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": size}})
+    if source := weights_of(pool).volume:
+        volumes.append({"name": "weights", **source})
+    return volumes
+
+
+def _cache(pool: GPUPool) -> dict[str, Any]:
+    cache = pool.spec.cache
+    if cache and cache.pvc:
+        return {"persistentVolumeClaim": {"claimName": cache.pvc.claim_name}}
+    if cache and cache.host_path:
+        return {"hostPath": {"path": cache.host_path.path, "type": "DirectoryOrCreate"}}
+    return {"emptyDir": (cache.empty_dir if cache else None) or {}}
+
+
+def _shared_memory(pool: GPUPool) -> str | None:
+    return pool.spec.shared_memory or (SHARED_MEMORY if gpus_of(pool) > 1 else None)
