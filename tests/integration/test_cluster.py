@@ -39,12 +39,13 @@ def test_a_refusal_carries_the_api_servers_words(
 def test_a_service_account_may_do_what_a_role_grants_and_nothing_else(
     api_server: ApiServer, kubectl: Kubectl, namespace: str
 ) -> None:
+    kubectl.apply(A_CONFIGMAP)
     account = kubectl.with_kubeconfig(api_server.service_account("reader", namespace=namespace))
     with pytest.raises(KubectlError, match="Forbidden"):
-        account("get", "configmaps")
+        account("get", "configmap", "a")
     kubectl("create", "role", "reader", "--verb=get,list", "--resource=configmaps")
     kubectl("create", "rolebinding", "reader", "--role=reader", f"--serviceaccount={namespace}:reader")
-    assert account("get", "configmaps", "-o", "name") == ""
+    assert account("get", "configmap", "a", "-o", "name") == "configmap/a\n"
     with pytest.raises(KubectlError, match="Forbidden"):
         account("get", "secrets")
 

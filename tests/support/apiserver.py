@@ -62,6 +62,8 @@ class ApiServer:
         """Start both; take the folder with the binaries."""
         self.binaries = binaries
         self.folder = folder
+        self.controllers = False
+        """Whether somebody acts on what is written (`support.controllers`)."""
         self.audit_file = folder.path / "audit.log"
         self._ports = [_reserved_port() for _ in range(3)]
         etcd, peers, port = (held.getsockname()[1] for held in self._ports)

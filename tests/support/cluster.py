@@ -14,8 +14,11 @@ import pytest
 
 from support.apiserver import ApiServer
 from support.auditlog import AuditLog
+from support.controllers import ControlPlane
+from support.kubelet import FakeKubelet
 from support.kubernetes import ApiError, Kubectl
 from support.runfolder import RunFolder
+from support.waiting import until
 
 BUILD = Path(__file__).parents[1] / "cluster" / "build.sh"
 TIERS = {
@@ -46,12 +49,32 @@ def api_server() -> Iterator[ApiServer]:
             server.close()
 
 
+@pytest.fixture(scope="session")
+def control_plane(api_server: ApiServer) -> Iterator[ControlPlane]:
+    """Add the controllers and the scheduler to the API server of all tests (tier b)."""
+    _binaries("b")
+    controllers = ControlPlane(api_server)
+    try:
+        yield controllers
+    finally:
+        controllers.close()
+
+
+@pytest.fixture
+def kubelet(control_plane: ControlPlane) -> Iterator[FakeKubelet]:
+    """Play the kubelet; the nodes that a test adds are gone after it."""
+    yield control_plane.kubelet
+    control_plane.kubelet.forget()
+
+
 @pytest.fixture
 def namespace(api_server: ApiServer, request: pytest.FixtureRequest) -> Iterator[str]:
     """Make a namespace for one test; it is deleted after it, without waiting."""
     name: str = api_server.api.create("/api/v1/namespaces", {"metadata": {"generateName": "test-"}})[
         "metadata"
     ]["name"]
+    if api_server.controllers:  # no pod is made in a namespace before this is there
+        until(lambda: api_server.api.exists(f"/api/v1/namespaces/{name}/serviceaccounts/default"), seconds=60)
     yield name
     with contextlib.suppress(ApiError):  # the test may have deleted it
         api_server.api.delete(f"/api/v1/namespaces/{name}")

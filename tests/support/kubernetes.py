@@ -1,16 +1,17 @@
 """The Kubernetes API as a test uses it, with nothing under test in between: JSON requests, kubectl, kubeconfigs."""
 
+import contextlib
 import json
 import os
+import socket
 import ssl
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
-import yaml
 
 Object = dict[str, Any]
 """A Kubernetes object as the API reads and writes it."""
@@ -88,16 +89,9 @@ class Api:
         """Delete an object or a collection."""
         return self._send("DELETE", path, query)
 
-    def watch(self, path: str, *, seconds: float = 3600, **query: str) -> Iterator[tuple[str, Object]]:
-        """Yield (ADDED | MODIFIED | DELETED | ERROR, object) until the server ends the watch."""
-        parameters = {**query, "watch": "1", "timeoutSeconds": str(int(seconds))}
-        with self._client.stream("GET", path, params=parameters, timeout=None) as response:
-            if response.is_error:
-                response.read()
-                raise ApiError(response)
-            for line in response.iter_lines():
-                event = json.loads(line)
-                yield event["type"], event["object"]
+    def watch(self, path: str, **query: str) -> "Watch":
+        """Begin to watch the objects of a path; `with` it, and iterate."""
+        return Watch(self._client, path, {**query, "watch": "1", "timeoutSeconds": "3600"})
 
     def _send(
         self,
@@ -117,6 +111,34 @@ class Api:
             response.json() if response.headers["content-type"].startswith("application/json") else {}
         )
         return answer
+
+
+class Watch:
+    """Yield (ADDED | MODIFIED | DELETED | ERROR, object) until the server ends it, or another thread does."""
+
+    def __init__(self, client: httpx.Client, path: str, query: Mapping[str, str]) -> None:
+        request = client.build_request("GET", path, params=dict(query), timeout=httpx.Timeout(30, read=None))
+        self._response = client.send(request, stream=True)
+        if self._response.is_error:
+            self._response.read()
+            raise ApiError(self._response)
+
+    def __iter__(self) -> Iterator[tuple[str, Object]]:
+        for line in self._response.iter_lines():
+            event = json.loads(line)
+            yield event["type"], event["object"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self._response.close()
+
+    def interrupt(self) -> None:
+        """Break the connection under whoever iterates, who gets an httpx.TransportError."""
+        connection: socket.socket = self._response.extensions["network_stream"].get_extra_info("socket")
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 class KubectlError(Exception):
@@ -167,8 +189,8 @@ class Kubectl:
 
 
 def manifests(objects: Object | Iterable[Object]) -> str:
-    """Write objects as a stream of YAML documents."""
-    return yaml.safe_dump_all([objects] if isinstance(objects, dict) else list(objects))
+    """Write objects as kubectl reads them: JSON documents, as a stream where there are several."""
+    return "\n---\n".join(map(json.dumps, [objects] if isinstance(objects, dict) else objects))
 
 
 def kubeconfig(
