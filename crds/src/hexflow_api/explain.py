@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from hexflow_api.document import Place, field_path
 from hexflow_api.meta import PATTERN_WORDS
+from hexflow_api.policy import POLICIES, POLICY_WORDS
 
 _TYPES = {
     "int_type": "a whole number",
@@ -96,12 +97,10 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
     if kind in _BOUNDS:
         words, bound = _BOUNDS[kind]
         return f"{words} {_number(context[bound])}, not {shown(given)}"
-    if kind in ("literal_error", "unknown_name"):
-        known = (
-            re.findall(r"'([^']*)'", context["expected"])
-            if kind == "literal_error"
-            else context["known"].split(", ")
-        )
+    if kind == "unknown_policy":
+        return f"{POLICY_WORDS}, not {shown(given)}{did_you_mean(str(given), POLICIES)}"
+    if kind == "literal_error":
+        known = re.findall(r"'([^']*)'", context["expected"])
         rest = f"must be {known[0]}" if len(known) == 1 else f"must be one of {', '.join(known)}"
         return f"{rest}, not {shown(given)}{did_you_mean(str(given), known)}"
     if kind == "string_pattern_mismatch":

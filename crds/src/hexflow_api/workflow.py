@@ -19,7 +19,7 @@ from hexflow_api.meta import (
     Text,
     keyed_by,
 )
-from hexflow_api.policy import DEFAULT_POLICY, PARAMETERS, POLICIES
+from hexflow_api.policy import DEFAULT_POLICY, PARAMETERS, POLICIES, POLICY_NAME
 
 Dialect = Literal["sqlite"]
 """Kinds of database that a question can be answered from: the one place that lists them."""
@@ -164,8 +164,10 @@ class Parameter(ResourceModel):
 class Scheduling(ResourceModel):
     """Choose the policy that places and orders calls."""
 
-    policy: Annotated[str, Field(json_schema_extra={"enum": list(POLICIES)})] = DEFAULT_POLICY
-    """A policy's name, or `<dispatch rule>+<queue rule>`."""
+    policy: Annotated[str, Field(json_schema_extra={"pattern": POLICY_NAME, "maxLength": 63})] = (
+        DEFAULT_POLICY
+    )
+    """A dispatch rule, or `<dispatch rule>+<queue rule>`: see [the policies](policies.md)."""
     alpha: Parameter | None = None
     """HexGenFlow's balance between the fastest instance (1) and the shortest queue (0)."""
     beta: Parameter | None = None
@@ -175,9 +177,7 @@ class Scheduling(ResourceModel):
     @classmethod
     def _exists(cls, policy: str) -> str:
         if policy not in POLICIES:
-            raise PydanticCustomError(
-                "unknown_name", "must be one of {known}", {"known": ", ".join(POLICIES)}
-            )
+            raise PydanticCustomError("unknown_policy", "must be the name of a policy")
         return policy
 
     @property

@@ -28,6 +28,8 @@ class Call:
     """The query it works for; a call without a query is a query of one call and repeats its own id."""
     workflow: str = ""
     tenant: str = ""
+    tenant_weight: float = 1.0
+    """The tenant's share against that of others, where a queue rule looks at shares."""
     stage: str = ""
     """Name of the stage in its workflow; empty for a plain call."""
     model: str

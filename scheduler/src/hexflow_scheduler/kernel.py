@@ -74,7 +74,9 @@ class Kernel:
         elif (load := self._fleet.load(instance.instance_id)).instance != instance:
             repriced = load.instance.profile != instance.profile
             load.instance = instance
-            homeless = [a for a in load.queue.ordered(self._now) if not (load.ready and serves(instance, a.call))]
+            homeless = [
+                a for a in load.queue.ordered(self._now) if not (load.ready and serves(instance, a.call))
+            ]
             for active in homeless:
                 self._fleet.take(active)
             if repriced:
@@ -256,7 +258,9 @@ class Kernel:
 
     def _fill(self, loads: Iterable[InstanceLoad], out: list[Decision]) -> None:
         for load in loads:
-            while load.ready and (active := load.queue.first(self._now)) is not None and load.can_start(active):
+            while (
+                load.ready and (active := load.queue.first(self._now)) is not None and load.can_start(active)
+            ):
                 load.start(self._now, active)
                 if self._watcher is not None:
                     self._watcher.sent(self._now, active)

@@ -17,7 +17,12 @@ from hexflow_scheduler.dispatch.round_robin import RoundRobin
 from hexflow_scheduler.errors import InvalidParameter, UnknownPolicy
 from hexflow_scheduler.ordering import QueueRule
 from hexflow_scheduler.ordering.fcfs import FCFS
+from hexflow_scheduler.ordering.least_attained import LeastAttained
+from hexflow_scheduler.ordering.least_laxity import LeastLaxity
+from hexflow_scheduler.ordering.projected_ratio import ProjectedRatio
+from hexflow_scheduler.ordering.qlm import QLM
 from hexflow_scheduler.ordering.urgency import Urgency
+from hexflow_scheduler.ordering.vtc import VTC
 from hexflow_scheduler.parameter import Parameter, Parameters
 
 Rule = TypeVar("Rule")
@@ -32,6 +37,11 @@ DISPATCH_RULES: dict[str, type[DispatchRule]] = {
 QUEUE_RULES: dict[str, type[QueueRule]] = {
     FCFS.name: FCFS,
     Urgency.name: Urgency,
+    LeastLaxity.name: LeastLaxity,
+    VTC.name: VTC,
+    QLM.name: QLM,
+    LeastAttained.name: LeastAttained,
+    ProjectedRatio.name: ProjectedRatio,
 }
 """Every queue rule by its name."""
 

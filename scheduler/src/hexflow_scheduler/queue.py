@@ -152,5 +152,5 @@ def queue_for(rule: QueueRule) -> Queue:
 
 def _head(group: WaitingQueue, now: float) -> ActiveCall:
     head = group.first(now)
-    assert head is not None, "a group that is kept has calls"
+    assert head is not None, "a group that is kept has calls"  # noqa: S101
     return head

@@ -28,6 +28,10 @@ def check_call(call: Call) -> None:
         value = getattr(call, name)
         if value < least:
             raise InvalidInput(f"{name} of call {call.call_id!r} is at least {least}, not {value}")
+    if not (isfinite(call.tenant_weight) and call.tenant_weight > 0):
+        raise InvalidInput(
+            f"tenant_weight of call {call.call_id!r} is above zero, not {call.tenant_weight!r}"
+        )
     for name in ("query_arrival", "deadline", "expires", "budget_seconds"):
         value = getattr(call, name)
         if value is not None and not isfinite(value):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hexflow_api import ResourceError, load_resources, load_text, parse_resource
+from hexflow_api.policy import POLICY_WORDS
 from support.resources import pool_data, workflow_data
 
 POOL = """\
@@ -236,9 +237,8 @@ def test_a_document_that_is_no_object() -> None:
         ),
         (
             all_of(POOL, WORKFLOW + "  scheduling: {policy: HexgenFlow+Urgent}\n", SECRET),
-            "f.yaml:23: TextToSQLWorkflow shop-questions: spec.scheduling.policy: must be one of HexGenFlow, RoundRobin,"
-            " LeastOutstanding, HexGenFlow+FCFS, HexGenFlow+Urgency, RoundRobin+FCFS, RoundRobin+Urgency,"
-            " LeastOutstanding+FCFS, LeastOutstanding+Urgency, not 'HexgenFlow+Urgent'; did you mean 'HexGenFlow+Urgency'?",
+            "f.yaml:23: TextToSQLWorkflow shop-questions: spec.scheduling.policy: "
+            f"{POLICY_WORDS}, not 'HexgenFlow+Urgent'; did you mean 'HexGenFlow+Urgency'?",
         ),
         (
             all_of(

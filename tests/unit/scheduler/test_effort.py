@@ -34,7 +34,7 @@ def a_busy_kernel(policy: str, *, waiting: int) -> Kernel:
     profile = FAST.__class__(t0=0.02, t1=0, t2=0, c1=0.001, c2=0, kv_tokens=10**9, slots=4)
     for name in ("a", "b", "c", "d"):
         kernel.instance(0.0, an_instance(name, profile=profile))
-    kernel.arrive(0.0, [a_call(f"c{number}", deadline=60.0 + number % 97) for number in range(waiting)])
+    kernel.arrive(0.0, [a_call(f"c{number}", deadline=60.0 + number % 47) for number in range(waiting)])
     return kernel
 
 

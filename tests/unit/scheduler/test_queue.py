@@ -42,7 +42,7 @@ def test_a_call_that_is_put_back_has_its_new_place() -> None:
 
 
 def test_an_empty_queue_has_no_first() -> None:
-    assert WaitingQueue().first() is None
+    assert WaitingQueue().first(0.0) is None
 
 
 def test_removed_calls_do_not_pile_up() -> None:
