@@ -47,6 +47,14 @@ check: install ## Format, lint, types, import contracts, unit tests
 	$(BIN)/yamllint --strict .
 	$(BIN)/python -m pytest tests/unit
 
+.PHONY: generate
+generate: install ## Write anew what is generated: profiles, CRDs, reference pages
+	$(BIN)/python crds/fit_profiles.py
+	$(BIN)/python crds/define_resources.py
+	$(BIN)/python crds/describe_resources.py
+	$(BIN)/python -m hexflow_cli.reference > docs/reference/cli.md
+	$(BIN)/python -m hexflow_router.metrics > docs/reference/metrics.md
+
 .PHONY: format
 format: install ## Rewrite the code as `make check` wants it
 	$(BIN)/ruff check --fix .

@@ -40,7 +40,7 @@ class Explained(StrEnum):
 
     sentence: str
 
-    def __new__(cls, word: str, sentence: str) -> Self:
+    def __new__(cls, word: str, sentence: str = "") -> Self:
         """Make a member that is its word and carries its sentence."""
         member = str.__new__(cls, word)
         member._value_ = word

@@ -49,7 +49,7 @@ ObjectName = Annotated[str, StringConstraints(min_length=1, max_length=253, patt
 DataKey = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=DATA_KEY)]
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=MODEL_NAME)]
 Quantity = Annotated[str, StringConstraints(min_length=1, max_length=32, pattern=QUANTITY)]
-Native = dict[str, Any]
+Native = Annotated[dict[str, Any], Field(max_length=64)]
 """A piece of a native Kubernetes object, handed on as it is."""
 Words = Annotated[str, StringConstraints(max_length=4096)]
 """Text that may be empty."""

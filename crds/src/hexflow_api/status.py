@@ -12,7 +12,6 @@ from hexflow_api.meta import keyed_by
 
 Count = Annotated[int, Strict(), Field(ge=0)]
 Url = Annotated[str, StringConstraints(max_length=2048)]
-ParameterName = Annotated[str, StringConstraints(max_length=63)]
 
 
 class ResourceStatus(StatusModel):
@@ -74,9 +73,9 @@ class TextToSQLWorkflowStatus(ResourceStatus):
     """Where questions are asked, within the cluster."""
     policy: Annotated[str, StringConstraints(max_length=128)] | None = None
     """The policy in force: the oldest workflow's of the namespace."""
-    parameters: Annotated[dict[ParameterName, ParameterInForce], Field(max_length=16)] | None = None
+    parameters: Annotated[dict[str, ParameterInForce], Field(max_length=16)] | None = None
     """The policy's parameters in force, by name."""
-    recommended: Annotated[dict[ParameterName, RecommendedParameter], Field(max_length=16)] | None = None
+    recommended: Annotated[dict[str, RecommendedParameter], Field(max_length=16)] | None = None
     """What tuning would choose in their place, by name."""
     p95_seconds: Annotated[float, Field(ge=0)] | None = None
     """Seconds within which 95 of 100 recent questions were answered."""
