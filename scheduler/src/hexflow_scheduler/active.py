@@ -56,6 +56,8 @@ class ActiveCall:
     """The instance it waits for or runs on; None while it is parked."""
     predicted_seconds: float = 0.0
     """Expected seconds of the call itself on that instance, waiting left out."""
+    prefill_seconds: float = 0.0
+    """Expected seconds of the prefill in it."""
     alone_seconds: float = 0.0
     """Expected seconds of it there if nothing else ran."""
     latest_start: float = 0.0
@@ -73,7 +75,7 @@ class ActiveCall:
     sequence_seconds: float = 0.0
     """Reading of its instance's ``sequence_seconds`` when it was sent."""
     cached_tokens: int = 0
-    """Prompt tokens that were expected in the prefix cache when it was sent."""
+    """Prompt tokens that were expected in the prefix cache when it was put or sent there."""
     attempt: int = 0
     """Times it was sent."""
     failed_on: set[str] = field(default_factory=set)

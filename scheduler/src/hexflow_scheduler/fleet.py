@@ -74,6 +74,7 @@ class Fleet:
             return
         self.take(active)
         active.predicted_seconds = load.call_seconds(active)
+        active.prefill_seconds = load.prefill_seconds(active)
         active.alone_seconds = load.alone_seconds(active)
         active.latest_start = latest_start(
             released=active.released,

@@ -4,15 +4,37 @@ Everything a dispatch rule asks for takes constant time in the number of waiting
 pass over the running ones, of which there are never more than slots.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil
 from types import MappingProxyType
+from typing import Protocol
 
 from hexflow_scheduler.active import ActiveCall, Phase
+from hexflow_scheduler.call import PrefixBlock
 from hexflow_scheduler.cost import Speed
 from hexflow_scheduler.instance import Instance, InstanceState
 from hexflow_scheduler.prefix import BlockCounts, PrefixMirror
 from hexflow_scheduler.queue import Queue
+
+
+class Follower(Protocol):
+    """Be told of every change to an instance's load, right after it: what a rule's own books are kept by."""
+
+    def entered(self, active: ActiveCall, /) -> None:
+        """Take note that a call was put in the queue."""
+        ...
+
+    def left(self, active: ActiveCall, /) -> None:
+        """Take note that a waiting call was taken out, and does not run here."""
+        ...
+
+    def started(self, now: float, active: ActiveCall, /) -> None:
+        """Take note that a waiting call runs."""
+        ...
+
+    def stopped(self, now: float, active: ActiveCall, /) -> None:
+        """Take note that a running call does not run any more."""
+        ...
 
 
 class InstanceLoad:
@@ -22,18 +44,23 @@ class InstanceLoad:
         "_held",
         "_mirror",
         "_occupied",
+        "_prefilled_at",
         "_running",
         "_sampled_at",
+        "_waiting_prefill",
         "_waiting_seconds",
+        "follower",
         "foreign",
         "instance",
         "kv_taken",
+        "kv_waiting",
         "last_put",
         "queue",
         "sequence_seconds",
         "slots_taken",
         "slots_waiting",
         "speed",
+        "uncached_tokens",
     )
 
     def __init__(self, instance: Instance, speed: Speed, queue: Queue) -> None:
@@ -46,8 +73,14 @@ class InstanceLoad:
         """Sequences that wait."""
         self.kv_taken = 0
         """Tokens of KV cache that the running calls are expected to hold at their ends."""
+        self.kv_waiting = 0
+        """Tokens of KV cache that the waiting calls are expected to hold at theirs, blocks they share left out."""
+        self.uncached_tokens = 0
+        """Prompt tokens of all that runs or waits here which were not expected in its prefix cache."""
         self.foreign = 0
         """Sequences of others that the engine reports."""
+        self.follower: Follower | None = None
+        """Who keeps books of this instance; a dispatch rule may set it."""
         self.last_put = -1
         """Turn at which a call was last put here; -1 for never."""
         self.sequence_seconds = 0.0
@@ -55,6 +88,9 @@ class InstanceLoad:
         self._sampled_at = 0.0
         self._running: dict[str, ActiveCall] = {}
         self._waiting_seconds = 0.0
+        self._waiting_prefill = 0.0
+        self._prefilled_at = 0.0
+        """When the engine is expected to have prefilled all that was sent, one prompt after the other."""
         self._held = BlockCounts()
         """Prefix blocks of all that runs or waits here."""
         self._occupied = BlockCounts()
@@ -85,6 +121,11 @@ class InstanceLoad:
     def free_slots(self) -> int:
         """Sequences that it could take now."""
         return max(0, self.instance.profile.slots - self.slots_taken - self.foreign)
+
+    @property
+    def remembered_tokens(self) -> int:
+        """Prompt tokens of ended calls that its prefix cache is expected to hold."""
+        return self._mirror.tokens
 
     @property
     def free_kv_tokens(self) -> int:
@@ -134,6 +175,35 @@ class InstanceLoad:
             cached_tokens=self.cached_tokens(active),
         )
 
+    def prefill_seconds(self, active: ActiveCall) -> float:
+        """Return the seconds of the call's prefill here."""
+        return self.speed.prefill_seconds(active.call.prompt_tokens, cached_tokens=self.cached_tokens(active))
+
+    def prefill_backlog(self, now: float) -> float:
+        """Return the seconds of prefill that are ahead of a call that comes now."""
+        return max(0.0, self._prefilled_at - now) + self._waiting_prefill
+
+    def start_seconds(self, now: float, active: ActiveCall) -> float:
+        """Return the seconds until the engine is expected to have a free slot and KV for a call that comes now.
+
+        What is short, over what the running calls hold, times the mean of what is left of them.
+        """
+        if not self._running:
+            return 0.0
+        call = active.call
+        slots_short = self.slots_waiting + call.samples - self.free_slots
+        kv_short = self.kv_waiting + own_tokens(active, call.prefix) - self.free_kv_tokens
+        if slots_short <= 0 and kv_short <= 0:
+            return 0.0
+        quantum = self.speed.quantum
+        left = sum(max(quantum, running.predicted_finish - now) for running in self._running.values())
+        short = max(slots_short / (self.slots_taken + self.foreign), kv_short / max(1, self.kv_taken))
+        return short * left / len(self._running)
+
+    def finish_seconds(self, now: float, active: ActiveCall) -> float:
+        """Return the seconds until a call that comes now is expected to be done here."""
+        return self.start_seconds(now, active) + self.prefill_backlog(now) + self.call_seconds(active)
+
     def queue_seconds(self, now: float) -> float:
         """Return t_queue: the seconds of all calls that wait here, and what is left of those that run.
 
@@ -162,37 +232,55 @@ class InstanceLoad:
         active.instance_id = self.instance_id
         active.phase = Phase.WAITING
         active.blocks = active.call.prefix if self.instance.prefix_caching else ()
-        active.kv_tokens = kv_tokens(active)
+        active.kv_tokens = own_tokens(active, active.blocks)
+        active.cached_tokens = self.cached_tokens(active)
         self._held.hold(active.blocks)
         self.queue.push(active)
         self.slots_waiting += active.call.samples
         self._waiting_seconds += active.predicted_seconds
+        self._waiting_prefill += active.prefill_seconds
+        self.kv_waiting += active.kv_tokens
+        self.uncached_tokens += active.call.prompt_tokens - active.cached_tokens
+        if self.follower is not None:
+            self.follower.entered(active)
 
     def dequeue(self, active: ActiveCall) -> None:
         """Take a waiting call out of the queue."""
+        self._unqueue(active)
+        active.instance_id = None
+        active.phase = Phase.PARKED
+        if self.follower is not None:
+            self.follower.left(active)
+
+    def _unqueue(self, active: ActiveCall) -> None:
         self.queue.remove(active)
         self._held.release(active.blocks)
         self.slots_waiting -= active.call.samples
         # Adding and subtracting leaves dust; an empty queue is a chance to sweep it.
         self._waiting_seconds = self._waiting_seconds - active.predicted_seconds if len(self.queue) else 0.0
-        active.instance_id = None
-        active.phase = Phase.PARKED
+        self._waiting_prefill = self._waiting_prefill - active.prefill_seconds if len(self.queue) else 0.0
+        self.kv_waiting -= active.kv_tokens
+        self.uncached_tokens -= active.call.prompt_tokens - active.cached_tokens
 
     def start(self, now: float, active: ActiveCall) -> None:
         """Let a waiting call run."""
-        self.dequeue(active)
+        # Its own blocks count as held only now: what it found here is what others brought.
+        self._unqueue(active)
         active.cached_tokens = self.cached_tokens(active)
         self._held.hold(active.blocks)
         self._sample(now)
-        active.instance_id = self.instance_id
         active.phase = Phase.RUNNING
         active.sent = now
         active.predicted_finish = now + active.predicted_seconds
         active.attempt += 1
         active.sequence_seconds = self.sequence_seconds
+        self._prefilled_at = max(self._prefilled_at, now) + active.prefill_seconds
+        self.uncached_tokens += active.call.prompt_tokens - active.cached_tokens
         self._running[active.call.call_id] = active
         self.slots_taken += active.call.samples
         self.kv_taken += active.kv_tokens + self._occupied.hold(active.blocks)
+        if self.follower is not None:
+            self.follower.started(now, active)
 
     def stop(self, now: float, active: ActiveCall) -> None:
         """Take a running call off the instance, however it ended."""
@@ -201,9 +289,12 @@ class InstanceLoad:
         self.slots_taken -= active.call.samples
         self.kv_taken -= active.kv_tokens + self._occupied.release(active.blocks)
         self._held.release(active.blocks)
+        self.uncached_tokens -= active.call.prompt_tokens - active.cached_tokens
         self._mirror.touch(active.blocks, capacity=self.instance.profile.kv_tokens)
         active.instance_id = None
         active.phase = Phase.PARKED
+        if self.follower is not None:
+            self.follower.stopped(now, active)
 
     def mean_batch(self, now: float, active: ActiveCall) -> float:
         """Return how many sequences ran on average since a running call was sent, itself included."""
@@ -217,8 +308,8 @@ class InstanceLoad:
         self._sampled_at = now
 
 
-def kv_tokens(active: ActiveCall) -> int:
-    """Return the tokens of KV cache that a call is expected to hold at its end, its prefix left out."""
-    shared = sum(block.tokens for block in active.blocks)
+def own_tokens(active: ActiveCall, blocks: Sequence[PrefixBlock]) -> int:
+    """Return the tokens of KV cache that a call is expected to hold at its end, ``blocks`` left out."""
+    shared = sum(block.tokens for block in blocks)
     own = max(0, active.call.prompt_tokens - shared)
     return own + ceil(active.output_tokens * active.call.samples)

@@ -56,6 +56,11 @@ class PrefixMirror:
         self._blocks: OrderedDict[str, int] = OrderedDict()
         self._tokens = 0
 
+    @property
+    def tokens(self) -> int:
+        """Tokens of the blocks that are remembered."""
+        return self._tokens
+
     def touch(self, blocks: Sequence[PrefixBlock], *, capacity: int) -> None:
         """Make these the blocks used last, forgetting the eldest beyond ``capacity`` tokens."""
         # The head of a prompt is of no less use than its tail, so it goes last and stays longest.
