@@ -19,7 +19,7 @@ COMPRESSED_KEY: Final = "resources.json.gz"
 PLAIN_BYTES: Final = 256 * 1024
 MOST_BYTES: Final = 1024 * 1024
 """What Kubernetes lets a ConfigMap hold."""
-_OF_PODS = ("placement", "cache", "sharedMemory", "resources", "podTemplate")
+_OF_PODS = ("replicas", "placement", "cache", "sharedMemory", "resources", "podTemplate")
 
 
 def oldest_first(resources: Iterable[Manifest]) -> list[Manifest]:
@@ -71,7 +71,8 @@ def router_config_map(
 
 def _resource(resource: Manifest) -> dict[str, Any]:
     metadata = resource["metadata"]
-    kept = ("name", "namespace", "labels", "uid", "generation", "creationTimestamp")
+    # no generation: an autoscaler moves it
+    kept = ("name", "namespace", "labels", "uid", "creationTimestamp")
     spec = {key: value for key, value in resource["spec"].items() if key not in _OF_PODS}
     if resource["kind"] == "GPUPool":
         engine = spec.pop("engine", None) or {}

@@ -31,6 +31,8 @@ LOADING_SECONDS: Final = 7200
 """Time to fetch and load weights before a pod is started anew: 700 GB at 100 MB a second."""
 SHARED_MEMORY: Final = "8Gi"
 """Limit of /dev/shm where several GPUs talk through it and the pool does not say."""
+REPLICAS_ANNOTATION: Final = "hexflow.dev/replicas"
+"""On the Deployment: the count that we applied, by which another's is known."""
 CONTAINER: Final = "engine"
 """Name of the container, by which a `podTemplate` finds it."""
 
@@ -61,6 +63,8 @@ def engine_deployment(
         "template": _template(pool, profile=profile, defaults=defaults),
     }
     metadata = child_of(resource, part="engine", name=engine_name(pool.name))
+    if replicas is not None:
+        metadata["annotations"] = {REPLICAS_ANNOTATION: str(replicas)}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 

@@ -1,0 +1,124 @@
+"""Findings turned into conditions, transitions into events.
+
+`lastTransitionTime` is that of the last change of a condition's status, and stays while only the words change.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from hexflow_api.condition import MAX_MESSAGE, ConditionType, Reason
+from hexflow_operator.decision import Event, reference_to
+from hexflow_operator.observed import Manifest, Refusal
+
+Truth = Literal["True", "False", "Unknown"]
+MAX_NOTE = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Say how one condition is now."""
+
+    status: Truth
+    reason: Reason
+    message: str
+
+
+def truth(value: bool) -> Truth:
+    """Return a condition's status for ``value``."""
+    return "True" if value else "False"
+
+
+def timestamp(seconds: float) -> str:
+    """Return a point in time as Kubernetes writes it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def seconds_of(text: str | None) -> float | None:
+    """Return the seconds since the epoch that a Kubernetes timestamp says; None for none."""
+    return datetime.fromisoformat(text).timestamp() if text else None
+
+
+def conditions(
+    findings: Mapping[ConditionType, Finding], resource: Manifest, *, now: float
+) -> list[dict[str, Any]]:
+    """Return the conditions of ``resource`` with ``findings`` about its current generation."""
+    before = {each["type"]: each for each in _conditions_of(resource)}
+    result = []
+    for kind, finding in findings.items():
+        last = before.get(kind.value)
+        unchanged = last is not None and last["status"] == finding.status
+        result.append(
+            {
+                "type": kind.value,
+                "status": finding.status,
+                "reason": finding.reason.value,
+                "message": _cut(finding.message, MAX_MESSAGE),
+                "lastTransitionTime": last["lastTransitionTime"] if last and unchanged else timestamp(now),
+                "observedGeneration": resource["metadata"].get("generation", 0),
+            }
+        )
+    return result
+
+
+SILENT = (ConditionType.RECONCILING, ConditionType.STALLED)
+"""Conditions for programs: what they say, Ready says to people."""
+GOOD = (
+    Reason.SUSPENDED,
+    Reason.SCALED_TO_ZERO,
+    Reason.TUNING_OFF,
+    Reason.NOT_TUNED_YET,
+    Reason.TOO_FEW_QUERIES,
+)
+"""Reasons that nobody needs to be warned of though the condition is not True."""
+
+
+def transitions(findings: Mapping[ConditionType, Finding], resource: Manifest) -> tuple[Event, ...]:
+    """Return an event for each condition whose status or reason is another than before."""
+    before = {each["type"]: (each["status"], each["reason"]) for each in _conditions_of(resource)}
+    regarding = reference_to(resource)
+    return tuple(
+        Event(
+            regarding=regarding,
+            type="Warning" if finding.status == "False" and finding.reason not in GOOD else "Normal",
+            reason=finding.reason.value,
+            action="Reconcile",
+            note=_cut(finding.message or finding.reason.sentence, MAX_NOTE),
+        )
+        for kind, finding in findings.items()
+        if kind not in SILENT and before.get(kind.value) != (finding.status, finding.reason.value)
+    )
+
+
+def refusal_finding(refused: Sequence[Refusal]) -> Finding | None:
+    """Return what keeps an object from being written, in the API server's words."""
+    if not refused:
+        return None
+    first = refused[0]
+    reason = Reason.FORBIDDEN if first.reason == "Forbidden" else Reason.APPLY_FAILED
+    if "exceeded quota" in first.message:
+        reason = Reason.QUOTA_EXCEEDED
+    if first.reason == "Conflict":
+        reason = Reason.NAME_TAKEN
+    return Finding(status="False", reason=reason, message=f"{first.kind} {first.name}: {first.message}")
+
+
+def stalled_finding(cause: Finding | None) -> Finding:
+    """Return the condition Stalled for what needs somebody to act; None for nothing."""
+    if cause is None:
+        return Finding(status="False", reason=Reason.SETTLED, message="nothing stands in the way")
+    return Finding(status="True", reason=cause.reason, message=cause.message)
+
+
+def first_of(findings: Iterable[Finding | None]) -> Finding | None:
+    """Return the first that was found."""
+    return next((finding for finding in findings if finding is not None), None)
+
+
+def _conditions_of(resource: Manifest) -> Sequence[Mapping[str, Any]]:
+    return (resource.get("status") or {}).get("conditions") or ()
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -1,0 +1,87 @@
+"""Manifests as the models of `hexflow_api`: read once for each version of an object, and leniently."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hexflow_api import ConfigMap, GPUPool, ResourceError, TextToSQLWorkflow
+from hexflow_api.lenient import parse_leniently
+from hexflow_operator.observed import Manifest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Hold what an object says, or why it cannot be read."""
+
+    resource: GPUPool | TextToSQLWorkflow | None = None
+    problem: str = ""
+    passed_over: tuple[str, ...] = ()
+    """Fields that only a newer operator knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """One version of one object; two are the same when the API server says so."""
+
+    uid: str
+    resource_version: str
+    manifest: Manifest
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Version) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, str]:
+        return self.uid, self.resource_version
+
+
+def read(manifest: Manifest) -> Reading:
+    """Return what ``manifest`` says."""
+    metadata = manifest["metadata"]
+    uid, version = metadata.get("uid"), metadata.get("resourceVersion")
+    return _remembered(_Version(uid, version, manifest)) if uid and version else _read(manifest)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(version: _Version) -> Reading:
+    return _read(version.manifest)
+
+
+def _read(manifest: Manifest) -> Reading:
+    try:
+        resource, passed_over = parse_leniently({key: manifest[key] for key in manifest if key != "status"})
+    except ResourceError as error:
+        problems = (f"{problem.path}: {problem.message}" for problem in error.problems)
+        return Reading(problem="; ".join(problems))
+    return Reading(resource=resource, passed_over=passed_over)
+
+
+def alive(manifests: Iterable[Manifest]) -> list[Manifest]:
+    """Return those that are not being deleted."""
+    return [each for each in manifests if not each["metadata"].get("deletionTimestamp")]
+
+
+def readable_pools(manifests: Iterable[Manifest]) -> list[GPUPool]:
+    """Return the pools that can be read."""
+    found = (read(each).resource for each in manifests)
+    return [each for each in found if isinstance(each, GPUPool)]
+
+
+def readable_workflows(manifests: Iterable[Manifest]) -> list[TextToSQLWorkflow]:
+    """Return the workflows that can be read."""
+    found = (read(each).resource for each in manifests)
+    return [each for each in found if isinstance(each, TextToSQLWorkflow)]
+
+
+def config_maps_of(manifests: Sequence[Manifest]) -> tuple[ConfigMap, ...]:
+    """Return ConfigMaps as the resources' look-ups take them."""
+    return tuple(
+        ConfigMap(
+            name=each["metadata"]["name"],
+            namespace=each["metadata"]["namespace"],
+            data=each.get("data") or {},
+        )
+        for each in manifests
+    )
