@@ -75,7 +75,7 @@ class WaitingQueue:
         heap = self._heap
         while heap:
             entry = heap[0]
-            if self._members.get(entry[2].call.call_id) is entry:
+            if self._members.get(entry[2].call.call_id) == entry:  # compiled, a tuple has no identity
                 return entry[2]
             heappop(heap)
         return None

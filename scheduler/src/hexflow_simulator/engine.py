@@ -159,37 +159,37 @@ class Engine:
     def _run_until(self, now: float, *, planning: bool = True) -> None:
         """Let time pass. Without ``planning`` no step begins at ``now`` itself: more may be handed in then."""
         while True:
-            if self._segment is None:
-                if planning or self._clock < now:
-                    self._plan(now, at_now=planning)
-                if self._segment is None:
-                    return
-            if self._segment.end > now:
+            segment = self._segment
+            if segment is None and (planning or self._clock < now):
+                segment = self._plan(now, at_now=planning)
+            if segment is None:
+                return
+            if segment.end > now:
                 self._let_in(now)
                 return
-            self._complete(self._segment)
+            self._complete(segment)
 
     def _busy(self) -> bool:
         return bool(self._batch or self._prefilling or self._waiting_count)
 
-    def _plan(self, now: float, *, at_now: bool) -> None:
+    def _plan(self, now: float, *, at_now: bool) -> Segment | None:
         """Begin the next steps, at the last boundary or when something comes in, not after ``now``."""
         if not self._busy():
             self._waiting.clear()
             while self._incoming and self._incoming[0][2].gone:
                 heapq.heappop(self._incoming)
             if not self._incoming:
-                return
+                return None
             begins = max(self._clock, self._incoming[0][0])
             if begins > now or (begins == now and not at_now):
-                return
+                return None
             self._clock = begins
         self._let_in(self._clock)
         self._make_room()
         chunks = self._schedule_prefill()
         batch = len(self._batch)
         if not batch and not chunks:
-            return
+            return None
         p = self.profile
         seconds = p.t0 + p.t1 * batch + p.t2 * self._batch.context
         for run, chunk in chunks:
@@ -200,6 +200,7 @@ class Engine:
         )
         if self._incoming:
             self._shorten(self._incoming[0][0])
+        return self._segment
 
     def _let_in(self, now: float) -> None:
         """Queue what has come in; a step in progress is not disturbed by it."""
