@@ -21,16 +21,19 @@ _LOG_GROWTH = log(GROWTH)
 class Quantiles:
     """Keep the distribution of a number that is zero or more."""
 
-    __slots__ = ("_buckets", "_counts", "count")
+    __slots__ = ("_buckets", "_counts", "_known", "count")
 
     def __init__(self) -> None:
         self._counts: dict[int, float] = {}
         self._buckets: list[int] = []
+        self._known: dict[float, float] = {}
+        """Quantiles that were asked for since the last observation."""
         self.count = 0.0
         """Weight of the observations that are remembered."""
 
     def observe(self, value: float) -> None:
         """Add one observation."""
+        self._known.clear()
         bucket = _BELOW_ONE if value < 1 else ceil(log(value) / _LOG_GROWTH)
         if bucket not in self._counts:
             insort(self._buckets, bucket)
@@ -42,13 +45,10 @@ class Quantiles:
 
     def quantile(self, share: float) -> float:
         """Return the value below which ``share`` of the observations lie; 0 when empty."""
-        wanted = share * self.count
-        reached = 0.0
-        for bucket in self._buckets:
-            reached += self._counts[bucket]
-            if reached >= wanted:
-                return _middle(bucket)
-        return 0.0
+        known = self._known.get(share)
+        if known is None:
+            known = self._known[share] = self._reckon(share)
+        return known
 
     def mean_above(self, value: float) -> float:
         """Return the mean of the observations above ``value``, or ``value`` where there are none."""
@@ -69,6 +69,16 @@ class Quantiles:
         made._buckets = sorted(made._counts)
         made.count = sum(made._counts.values())
         return made
+
+    def _reckon(self, share: float) -> float:
+        counts = self._counts
+        wanted = share * self.count
+        reached = 0.0
+        for bucket in self._buckets:
+            reached += counts[bucket]
+            if reached >= wanted:
+                return _middle(bucket)
+        return 0.0
 
     def _fade(self) -> None:
         for bucket in self._buckets:
