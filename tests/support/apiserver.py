@@ -8,6 +8,7 @@ import contextlib
 import json
 import secrets
 import socket
+import ssl
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -113,9 +114,9 @@ class ApiServer:
         for held in self._ports:
             held.close()
 
-    def api_as(self, user: str) -> Api:
-        """Return the API as seen by one of USERS."""
-        return Api(url=self.url, ca=self.ca, token=self._tokens[user])
+    def api_as(self, user: str, *, url: str | None = None) -> Api:
+        """Return the API as seen by one of USERS, perhaps through a proxy. Close it."""
+        return Api(url=url or self.url, ca=self.ca, token=self._tokens[user])
 
     def kubeconfig_as(
         self,
@@ -144,6 +145,10 @@ class ApiServer:
         }
         token: str = self.api.create(f"{accounts}/{name}/token", wish)["status"]["token"]
         return self._write_kubeconfig(name, token, url=url, namespace=namespace, impersonate=None)
+
+    def trust(self) -> ssl.SSLContext:
+        """Return the trust in the API server's certificate."""
+        return ssl.create_default_context(cafile=str(self.ca))
 
     def kubectl(self, kubeconfig: Path | None = None) -> Kubectl:
         """Return kubectl, by default as an administrator."""

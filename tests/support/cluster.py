@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.apiproxy import ApiProxy
 from support.apiserver import ApiServer
 from support.auditlog import AuditLog
 from support.controllers import ControlPlane
@@ -21,6 +22,7 @@ from support.runfolder import RunFolder
 from support.waiting import until
 
 BUILD = Path(__file__).parents[1] / "cluster" / "build.sh"
+CRDS = BUILD.parents[2] / "crds"
 TIERS = {
     "a": ("etcd", "kube-apiserver", "kubectl"),
     "b": ("kube-controller-manager", "kube-scheduler"),
@@ -90,6 +92,26 @@ def kubectl(api_server: ApiServer, namespace: str) -> Kubectl:
 def audit_log(api_server: ApiServer) -> AuditLog:
     """Return what the API server is asked from the test's start on."""
     return api_server.audit_log().from_now_on()
+
+
+@pytest.fixture
+def crds(api_server: ApiServer) -> list[str]:
+    """Have our custom resources installed as `crds/` defines them; a test may delete them. Return their names."""
+    files = sorted(CRDS.glob("*.hexflow.dev.yaml"))
+    assert files, f"{CRDS} has no custom resource: run `make generate`"
+    names = [file.stem for file in files]
+    kubectl = api_server.kubectl(api_server.kubeconfig_as("fixtures"))
+    arguments = [word for file in files for word in ("-f", str(file))]
+    kubectl("apply", "--server-side", "--force-conflicts", *arguments)
+    kubectl("wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{name}" for name in names))
+    return names
+
+
+@pytest.fixture
+def api_proxy(api_server: ApiServer) -> Iterator[ApiProxy]:
+    """Put a proxy that misbehaves on demand in front of the API server; `kubeconfig_as(…, url=api_proxy.url)`."""
+    with ApiProxy(api_server) as proxy:
+        yield proxy
 
 
 def _binaries(tier: str) -> Path:
