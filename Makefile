@@ -6,7 +6,7 @@ SOURCES := crds/src scheduler/src router/src operator/src cli/src
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(VENV)/.ready: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "HexFlow needs Python 3.11 or newer; say which with make PYTHON=python3.12")'
@@ -34,6 +34,10 @@ vllm: install ## Install a real vLLM for the CPU, which the contract tests then 
 cluster: install ## Build a real Kubernetes once (10 CPU minutes), which the cluster tests then use; TIER=c for real pods
 	PYTHON=$(BIN)/python tests/cluster/build.sh $(TIER)
 
+.PHONY: cluster-up
+cluster-up: install ## Keep that Kubernetes for development until ctrl-C, with fake GPU nodes
+	PYTHONPATH=tests $(BIN)/python tests/cluster/up.py
+
 .PHONY: bench
 bench: install ## Measure how well an emulated instance keeps its GPU's time (some minutes, quiet machine)
 	$(BIN)/python tests/bench/emulated_time.py
@@ -54,6 +58,10 @@ generate: install ## Write anew what is generated: profiles, CRDs, reference pag
 	$(BIN)/python crds/describe_resources.py
 	$(BIN)/python -m hexflow_cli.reference > docs/reference/cli.md
 	$(BIN)/python -m hexflow_router.metrics > docs/reference/metrics.md
+
+.PHONY: golden
+golden: install ## Write anew what the operator makes of tests/golden; read the difference before committing it
+	$(BIN)/python tests/support/golden.py
 
 .PHONY: format
 format: install ## Rewrite the code as `make check` wants it

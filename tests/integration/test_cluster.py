@@ -1,10 +1,18 @@
 """The test Kubernetes itself: what the fixtures promise to the tests that use them."""
 
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
 import pytest
 
 from support.apiserver import ApiServer
 from support.auditlog import AuditLog
 from support.kubernetes import ApiError, Kubectl, KubectlError
+from support.waiting import until
 
 A_CONFIGMAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "1"}}
 
@@ -84,3 +92,51 @@ def test_objects_change_while_the_api_server_is_stopped(
     finally:
         api_server.start()
     assert kubectl("get", "configmap", "a", "--ignore-not-found") == ""
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any(str(folder) in word for word in process.info["cmdline"] or ())
+    ]
+
+
+ROOT = Path(__file__).parents[2]
+A_RUN = """
+import time
+
+def test_it(control_plane):
+    print(control_plane.api_server.folder.path, flush=True)
+    time.sleep(300)
+"""
+
+
+@pytest.mark.usefixtures("api_server")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_test_run_leaves_no_process_and_no_file(tmp_path: Path, how: signal.Signals) -> None:
+    test = tmp_path / "test_run.py"
+    test.write_text(A_RUN)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-s",
+        "-q",
+        "-p",
+        "support.cluster",
+        "-c",
+        str(ROOT / "pyproject.toml"),
+    ]
+    with subprocess.Popen(
+        [*command, f"--rootdir={tmp_path}", str(test)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+    ) as run:
+        assert run.stdout is not None
+        folder = next(Path(line.strip()) for line in run.stdout if line.startswith("/"))
+        assert len(processes_of(folder)) == 4
+        run.send_signal(how)
+        until(lambda: processes_of(folder) == [] and not folder.exists(), seconds=30)

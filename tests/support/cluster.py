@@ -6,7 +6,6 @@ namespace of its own. `tests/cluster/README.md` tells how to use them.
 
 import contextlib
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,19 +14,14 @@ import pytest
 from support.apiproxy import ApiProxy
 from support.apiserver import ApiServer
 from support.auditlog import AuditLog
+from support.binaries import BinariesMissing, binaries
 from support.controllers import ControlPlane
 from support.kubelet import FakeKubelet
 from support.kubernetes import ApiError, Kubectl
 from support.runfolder import RunFolder
 from support.waiting import until
 
-BUILD = Path(__file__).parents[1] / "cluster" / "build.sh"
-CRDS = BUILD.parents[2] / "crds"
-TIERS = {
-    "a": ("etcd", "kube-apiserver", "kubectl"),
-    "b": ("kube-controller-manager", "kube-scheduler"),
-}
-"""Part of a cluster -> the binaries that it takes."""
+CRDS = Path(__file__).parents[2] / "crds"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -116,15 +110,9 @@ def api_proxy(api_server: ApiServer) -> Iterator[ApiProxy]:
 
 def _binaries(tier: str) -> Path:
     """Return the folder of the binaries, or skip the test where one is missing; under CI that is an error."""
-    where = subprocess.run([BUILD, "--where"], check=True, text=True, stdout=subprocess.PIPE)
-    folder = Path(where.stdout.strip())
-    missing = [name for name in TIERS[tier] if not os.access(folder / name, os.X_OK)]
-    if not missing:
-        return folder
-    if "KUBEBUILDER_ASSETS" in os.environ:
-        reason = f"KUBEBUILDER_ASSETS has no {', '.join(missing)}; without it, `make cluster` builds all"
-    else:
-        reason = "no Kubernetes is built; `make cluster` builds it"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    try:
+        return binaries(tier)
+    except BinariesMissing as missing:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(missing))
+        pytest.skip(str(missing))
