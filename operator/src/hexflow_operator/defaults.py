@@ -1,6 +1,5 @@
 """What the operator fills in where a resource says nothing: images, names of ClusterRoles, times."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 class Defaults:
     """Hold what the operator was started with and `plan` needs. A change to one of the images rolls the pods."""
 
-    engine_image: str = "vllm/vllm-openai:v0.12.0"
+    engine_image: str = "vllm/vllm-openai:v0.32.0"
     """The vLLM of pools that name no image."""
     router_image: str = "ghcr.io/hexflow-dev/hexflow-router:0.1.0"
     emulator_image: str = "ghcr.io/hexflow-dev/hexflow-emulator:0.1.0"
@@ -19,6 +18,3 @@ class Defaults:
     router_cluster_role: str = "hexflow-router"
     tuner_cluster_role: str = "hexflow-tuner"
     """The ClusterRoles that the chart ships; the operator may bind these two and make none."""
-    cluster_domain: str = "cluster.local"
-    node_selector: Mapping[str, str] | None = None
-    """Where routers and tuners run when nobody says."""

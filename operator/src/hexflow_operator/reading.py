@@ -19,29 +19,28 @@ class Reading:
     """Fields that only a newer operator knows."""
 
 
-@dataclass(frozen=True, slots=True)
 class _Version:
-    """One version of one object; two are the same when the API server says so."""
+    """One version of one object, with a hash that is cheap."""
 
-    uid: str
-    resource_version: str
-    manifest: Manifest
+    __slots__ = ("manifest", "version")
+
+    def __init__(self, manifest: Manifest) -> None:
+        metadata = manifest["metadata"]
+        self.manifest = manifest
+        self.version = (metadata.get("uid"), metadata.get("resourceVersion"), metadata["name"])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Version) and self._key() == other._key()
+        return (
+            isinstance(other, _Version) and self.version == other.version and self.manifest == other.manifest
+        )
 
     def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[str, str]:
-        return self.uid, self.resource_version
+        return hash(self.version)
 
 
 def read(manifest: Manifest) -> Reading:
     """Return what ``manifest`` says."""
-    metadata = manifest["metadata"]
-    uid, version = metadata.get("uid"), metadata.get("resourceVersion")
-    return _remembered(_Version(uid, version, manifest)) if uid and version else _read(manifest)
+    return _remembered(_Version(manifest))
 
 
 @lru_cache(maxsize=4096)

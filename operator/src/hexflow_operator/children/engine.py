@@ -60,7 +60,8 @@ def engine_deployment(
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
         "progressDeadlineSeconds": LOADING_SECONDS + 600,
         "revisionHistoryLimit": 3,
-        "template": _template(pool, profile=profile, defaults=defaults),
+        # as it was written: a null there takes something out, and the model has no nulls
+        "template": _template(pool, resource["spec"].get("podTemplate"), profile=profile, defaults=defaults),
     }
     metadata = child_of(resource, part="engine", name=engine_name(pool.name))
     if replicas is not None:
@@ -68,7 +69,9 @@ def engine_deployment(
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
-def _template(pool: GPUPool, *, profile: Profile, defaults: Defaults) -> dict[str, Any]:
+def _template(
+    pool: GPUPool, patch: Manifest | None, *, profile: Profile, defaults: Defaults
+) -> dict[str, Any]:
     own_labels = {**labels("engine", pool.name), GPU_TYPE_LABEL: pool.spec.gpu_type}
     emulated = pool.spec.emulated
     container = _emulator(pool, profile, defaults) if emulated else _engine(pool, profile, defaults)
@@ -83,23 +86,25 @@ def _template(pool: GPUPool, *, profile: Profile, defaults: Defaults) -> dict[st
         **placed(pool.spec.placement, defaults),
     }
     template = {"metadata": {"labels": own_labels}, "spec": spec}
-    if pool.spec.pod_template is None:
+    if not patch:
         return template
-    changed: dict[str, Any] = merged(template, pool.spec.pod_template)
+    changed: dict[str, Any] = merged(template, patch)
     metadata = changed.get("metadata", {})
     changed["metadata"] = metadata | {"labels": {**metadata.get("labels", {}), **own_labels}}
     return changed
 
 
-def _container(pool: GPUPool, defaults: Defaults, *, environment: dict[str, str]) -> dict[str, Any]:
-    """Return what the containers of both kinds of engine have in common."""
+def _container(
+    pool: GPUPool, defaults: Defaults, *, run: dict[str, Any], environment: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the container: ``run`` says which image and command."""
     engine = pool.spec.engine
-    mine: list[dict[str, Any]] = variables(environment)
     container: dict[str, Any] = {
         "name": CONTAINER,
+        **run,
         "imagePullPolicy": defaults.image_pull_policy,
         "ports": [{"name": "http", "containerPort": port_of(pool), "protocol": "TCP"}],
-        "env": merged(mine, list(engine.env) if engine else [], field="env"),
+        "env": merged(environment, list(engine.env) if engine else [], field="env"),
         "lifecycle": prestop(),
         # it fails while the port is closed, which is until the model is loaded; nothing else is asked till then
         "startupProbe": http_probe("/health", period=5, failures=LOADING_SECONDS // 5),
@@ -118,30 +123,29 @@ def _container(pool: GPUPool, defaults: Defaults, *, environment: dict[str, str]
 def _engine(pool: GPUPool, profile: Profile, defaults: Defaults) -> dict[str, Any]:
     spec = pool.spec
     home = {"HOME": "/scratch", "USER": "hexflow", "XDG_CACHE_HOME": "/scratch/.cache"}
-    environment = {**home, "HF_HOME": "/cache/huggingface", "VLLM_NO_USAGE_STATS": "1"}
-    container = _container(pool, defaults, environment=environment)
-    if spec.model.hf_token_secret_ref:
-        token = {"secretKeyRef": spec.model.hf_token_secret_ref.model_dump()}
-        container["env"] = merged([{"name": "HF_TOKEN", "valueFrom": token}], container["env"], field="env")
+    environment = variables({**home, "HF_HOME": "/cache/huggingface", "VLLM_NO_USAGE_STATS": "1"})
+    if token := spec.model.hf_token_secret_ref:
+        environment.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": token.model_dump()}})
     gpu = {(spec.gpu.resource_name if spec.gpu else "nvidia.com/gpu"): str(gpus_of(pool))}
-    return container | {
+    run = {
         "image": (spec.engine.image if spec.engine else None) or defaults.engine_image,
         "command": ["vllm"],
         "args": engine_arguments(pool, profile=profile, port=port_of(pool)),
         "resources": merged({"requests": gpu, "limits": gpu}, spec.resources or {}),
         "securityContext": container_security(read_only=False),
     }
+    return _container(pool, defaults, run=run, environment=environment)
 
 
 def _emulator(pool: GPUPool, profile: Profile, defaults: Defaults) -> dict[str, Any]:
-    container = _container(pool, defaults, environment={"HOME": "/scratch"})
-    return container | {
+    run = {
         "image": defaults.emulator_image,
         "command": ["python", "-m", "hexflow_emulator"],
         "args": emulator_arguments(pool, profile=profile, port=port_of(pool)),
         "resources": pool.spec.resources or {"requests": {"cpu": "100m", "memory": "128Mi"}},
         "securityContext": container_security(read_only=True),
     }
+    return _container(pool, defaults, run=run, environment=variables({"HOME": "/scratch"}))
 
 
 def _mounts(pool: GPUPool) -> list[dict[str, Any]]:
