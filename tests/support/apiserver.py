@@ -59,8 +59,9 @@ USERS = {
 class ApiServer:
     """A running API server and the etcd behind it."""
 
-    def __init__(self, *, binaries: Path, folder: RunFolder) -> None:
-        """Start both; take the folder with the binaries."""
+    def __init__(self, *, binaries: Path, folder: RunFolder, options: Sequence[str] = ()) -> None:
+        """Start both; take the folder with the binaries, and further options of kube-apiserver."""
+        self._options = options
         self.binaries = binaries
         self.folder = folder
         self.controllers = False
@@ -218,6 +219,7 @@ class ApiServer:
             f"--audit-log-path={audit_file}",
             "--audit-log-maxsize=4000",  # megabytes: never rotated
             "--v=1",
+            *self._options,
         )
         self.folder.start(name, command)
         self._await_ready(name, url)

@@ -210,14 +210,25 @@ def demo(
 @app.command()
 def validate(
     file: Annotated[
-        list[Path], typer.Option("-f", "--file", help="File or folder of resources; repeat it for more.")
+        list[Path],
+        typer.Option("-f", "--file", help="File or folder of resources, or - for stdin; repeat it for more."),
     ],
+    secrets_elsewhere: Annotated[
+        bool,
+        typer.Option(
+            "--secrets-elsewhere",
+            help="The Secrets live in the cluster alone, and the resources are meant for it.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Check resources without running anything, and show every problem with its place and its remedy."""
+    """Check resources without running anything, and show every problem with its place and its remedy.
+
+    What the API server and the operator would refuse, in their words, before anything is applied.
+    """
     from hexflow_cli.validate import validate
 
-    raise typer.Exit(validate(file, as_json=as_json))
+    raise typer.Exit(validate(file, secrets_elsewhere=secrets_elsewhere, as_json=as_json))
 
 
 @app.command(context_settings=_PASSED_ON)
@@ -232,6 +243,14 @@ def emulate(context: typer.Context) -> None:
 def router(context: typer.Context) -> None:
     """Run the router alone, as its image does; takes the router's own arguments (`hexflow router --help`)."""
     from hexflow_router.main import main
+
+    raise typer.Exit(main(context.args))
+
+
+@app.command(context_settings=_PASSED_ON)
+def operator(context: typer.Context) -> None:
+    """Run the operator against a cluster, as its image does or from a desk; takes its own arguments (`hexflow operator --help`)."""
+    from hexflow_operator.main import main
 
     raise typer.Exit(main(context.args))
 

@@ -1,5 +1,6 @@
-"""`hexflow validate`: read resources as the API server and the router would, and show everything that is wrong."""
+"""`hexflow validate`: read resources as the API server, the operator and the router would, and show everything that is wrong."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,10 +11,13 @@ from hexflow_cli.console import print_json, say, stdout
 from hexflow_cli.exitcode import ExitCode
 
 
-def validate(paths: Sequence[Path], *, as_json: bool) -> int:
-    """Check the resources under the paths and return the exit code."""
+def validate(paths: Sequence[Path], *, secrets_elsewhere: bool, as_json: bool) -> int:
+    """Check the resources under the paths and return the exit code; the path ``-`` is stdin.
+
+    Resources whose Secrets are elsewhere are meant for a cluster: then nothing is said of what a laptop leaves out.
+    """
     try:
-        resources = load_resources(paths)
+        resources = load_resources(paths, secrets_elsewhere=secrets_elsewhere, stdin=sys.stdin.buffer)
     except ResourceError as error:
         if as_json:
             print_json(
@@ -34,7 +38,7 @@ def validate(paths: Sequence[Path], *, as_json: bool) -> int:
         else:
             say(Text(str(error)))
         return ExitCode.RESOURCES
-    warnings = laptop_warnings(resources)
+    warnings = [] if secrets_elsewhere else laptop_warnings(resources)
     objects = [
         *(f"GPUPool/{pool.metadata.name}" for pool in resources.pools),
         *(f"TextToSQLWorkflow/{workflow.metadata.name}" for workflow in resources.workflows),

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from pydantic import BaseModel, ValidationError
 
@@ -22,6 +22,7 @@ from hexflow_api.meta import API_GROUP, API_VERSION, ObjectMeta, PlainObjectMeta
 from hexflow_api.problem import Problem, ResourceError
 from hexflow_api.reference import dangling
 from hexflow_api.resources import Resources
+from hexflow_api.unknown import without_unknown_fields
 from hexflow_api.workflow import TextToSQLWorkflow
 
 MAX_FILE_BYTES: Final = 3 * 1024 * 1024
@@ -34,29 +35,41 @@ _KINDS: Final[dict[str, type[GPUPool] | type[TextToSQLWorkflow]]] = {
 _PathLike = str | os.PathLike[str]
 
 
-def load_resources(paths: _PathLike | Iterable[_PathLike], *, secrets_elsewhere: bool = False) -> Resources:
+def load_resources(
+    paths: _PathLike | Iterable[_PathLike],
+    *,
+    secrets_elsewhere: bool = False,
+    lenient: bool = False,
+    stdin: BinaryIO | None = None,
+) -> Resources:
     """Return the resources in ``paths``: YAML files, or folders of ``*.yaml`` and ``*.yml`` (not below them).
 
     Raises ResourceError with all problems found. ``secrets_elsewhere`` allows Secrets that are not among the
-    files, as in a cluster, where they are mounted.
+    files, as in a cluster, where they are mounted. ``lenient`` passes over fields that are not known and names them,
+    as whoever reads what a newer version has written must. Where ``stdin`` is given, the path ``-`` stands for it.
     """
-    loader = _Loader()
-    for file in _files(paths, loader.problems):
+    loader = _Loader(lenient=lenient)
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if stdin is not None and "-" in map(str, given):
+        loader.read_stream(stdin, file="<stdin>", folder=Path())
+        given = [path for path in given if str(path) != "-"]
+    for file in _files(given, loader.problems):
         loader.read(file)
     return loader.finish(secrets_elsewhere=secrets_elsewhere)
 
 
-def load_text(text: str, *, name: str = "<text>", secrets_elsewhere: bool = False) -> Resources:
+def load_text(
+    text: str, *, name: str = "<text>", secrets_elsewhere: bool = False, lenient: bool = False
+) -> Resources:
     """Return the resources in YAML ``text``, as `load_resources` does for files."""
-    loader = _Loader()
+    loader = _Loader(lenient=lenient)
     loader.take(text, file=name, folder=Path())
     return loader.finish(secrets_elsewhere=secrets_elsewhere)
 
 
-def _files(paths: _PathLike | Iterable[_PathLike], problems: list[Problem]) -> Iterator[Path]:
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+def _files(paths: Iterable[_PathLike], problems: list[Problem]) -> Iterator[Path]:
     seen = set()
-    for path in map(Path, given):
+    for path in map(Path, paths):
         for file in _files_of(path, problems):
             if (resolved := file.resolve()) not in seen:
                 seen.add(resolved)
@@ -107,8 +120,10 @@ _Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Loader:
+    lenient: bool = False
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unknown_fields: list[str] = field(default_factory=list)
     sources: list[Path] = field(default_factory=list)
     pools: list[GPUPool] = field(default_factory=list)
     workflows: list[TextToSQLWorkflow] = field(default_factory=list)
@@ -120,13 +135,15 @@ class _Loader:
         self.sources.append(file)
         try:
             with file.open("rb") as stream:
-                raw = stream.read(MAX_FILE_BYTES + 1)
+                self.read_stream(stream, file=str(file), folder=file.parent)
         except OSError as error:
             self.problems.append(Problem(file=str(file), message=f"cannot be read: {error.strerror}"))
-            return
+
+    def read_stream(self, stream: BinaryIO, *, file: str, folder: Path) -> None:
+        raw = stream.read(MAX_FILE_BYTES + 1)
         if len(raw) > MAX_FILE_BYTES:
             self.problems.append(
-                Problem(file=str(file), message="is larger than 3 MB; split it, or is it no YAML at all?")
+                Problem(file=file, message="is larger than 3 MB; split it, or is it no YAML at all?")
             )
             return
         try:
@@ -135,13 +152,13 @@ class _Loader:
             line = raw[: error.start].count(b"\n") + 1
             self.problems.append(
                 Problem(
-                    file=str(file),
+                    file=file,
                     line=line,
                     message=f"is not UTF-8 text (byte {error.start}); save it as UTF-8",
                 )
             )
             return
-        self.take(text, file=str(file), folder=file.parent)
+        self.take(text, file=file, folder=folder)
 
     def take(self, text: str, *, file: str, folder: Path) -> None:
         for document in read_documents(text, file=file, problems=self.problems):
@@ -185,8 +202,21 @@ class _Loader:
     def _resource(self, data: dict[str, Any], origin: _Origin) -> None:
         kind = str(data["kind"])
         model = _KINDS[kind]
+        given: Any = _without_nulls(data)
+        if self.lenient:
+            given, unknown = without_unknown_fields(given, model)
+            self.unknown_fields += [
+                str(
+                    origin.problem(
+                        object=_title(kind, data),
+                        place=place,
+                        message="there is no such field in this version; it is passed over",
+                    )
+                )
+                for place in unknown
+            ]
         try:
-            resource = model.model_validate(_without_nulls(data), by_name=False, by_alias=True)
+            resource = model.model_validate(given, by_name=False, by_alias=True)
         except ValidationError as error:
             for place, message in explain(error, model):
                 self._say(origin, _title(kind, data), place, message)
@@ -258,6 +288,7 @@ class _Loader:
             config_maps=tuple(self.config_maps),
             sources=tuple(self.sources),
             notes=tuple(self.notes),
+            unknown_fields=tuple(self.unknown_fields),
         )
         if not self.problems:
             # names are checked only when every object could be read: else one mistake is told many times

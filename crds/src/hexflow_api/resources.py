@@ -25,6 +25,8 @@ class Resources:
     """Files that they came from."""
     notes: tuple[str, ...] = ()
     """What was passed over, for a person to read."""
+    unknown_fields: tuple[str, ...] = ()
+    """Fields that a newer version has written, passed over by a lenient reader; for a person to read."""
 
     def pool(self, name: str, *, namespace: str = "default") -> GPUPool | None:
         """Return the pool of that name, if there is one."""

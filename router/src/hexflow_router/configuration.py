@@ -88,10 +88,11 @@ class Configuration:
 def read_configuration(paths: Sequence[Path], secrets_dir: Path | None) -> Configuration:
     """Read resources from files and folders. Blocking. Raises ResourceError when they cannot be used.
 
-    Without ``secrets_dir`` the Secrets among the resources are used.
+    Without ``secrets_dir`` the Secrets among the resources are used. With it, as in a cluster, fields that only a
+    newer version knows are passed over: a roll-back finds what that version wrote.
     """
     if secrets_dir is not None:
-        return arrange(load_resources(paths, secrets_elsewhere=True), secrets_dir)
+        return arrange(load_resources(paths, secrets_elsewhere=True, lenient=True), secrets_dir)
     resources = load_resources(paths)
     with tempfile.TemporaryDirectory(prefix="hexflow-secrets-") as folder:
         write_secrets(resources, Path(folder))
@@ -102,7 +103,7 @@ def arrange(resources: Resources, secrets_dir: Path) -> Configuration:
     """Return the configuration that resources make, with secrets from files. Raises ResourceError."""
     resources.namespace  # noqa: B018 - raises where there are several
     fleet = fleet_of(resources, secrets_dir)
-    problems: list[str] = list(fleet.problems)
+    problems: list[str] = [*fleet.problems, *resources.unknown_fields]
     workflows: dict[str, WorkflowSetup] = {}
     tenants: dict[str, tuple[Tenant, ...]] = {}
     keys: dict[str, list[Tenant]] = {}
