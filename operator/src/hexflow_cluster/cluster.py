@@ -50,14 +50,16 @@ class Cluster:
         writes: TokenBucket | None = None,
         guard: Guard = _allow,
         retries: Retries | None = None,
+        read_seconds: float = 30.0,
         write_seconds: float = 10.0,
     ) -> None:
+        """``read_seconds`` and ``write_seconds`` are for one try, from connecting to the end of the answer."""
         self._connection = connection
         self._field_manager = field_manager
         self._writes = writes or TokenBucket(rate=100, burst=200)
         self._guard = guard
         self._retries = retries or Retries()
-        self._write_seconds = write_seconds
+        self._read_seconds, self._write_seconds = read_seconds, write_seconds
         self._groups: dict[str, tuple[float, dict[str, Resource]]] = {}
         self._discovering = asyncio.Lock()
 
@@ -198,7 +200,9 @@ class Cluster:
         async for attempt in self._retries.attempting():
             with attempt:
                 answer: Manifest = await self._connection.request(
-                    Request(method="get", path=path, query=pairs(query), accept=accept)
+                    Request(
+                        method="get", path=path, query=pairs(query), accept=accept, seconds=self._read_seconds
+                    )
                 )
                 return answer
         raise AssertionError("a loop of tries returns or raises")

@@ -36,8 +36,6 @@ class Access:
     service_account: Path = SERVICE_ACCOUNT
     user_agent: str = "hexflow"
     connect_seconds: float = 5.0
-    request_seconds: float = 30.0
-    """For one try, from connecting to the end of the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +48,8 @@ class Request:
     body: Any = field(default=None, repr=False)
     content_type: str | None = None
     accept: str = "application/json"
-    seconds: float | None = None
-    """For one try; None: what the access says."""
+    seconds: float = 30.0
+    """From connecting to the end of the answer."""
 
     def __str__(self) -> str:
         return f"{self.method.upper()} {self.path}"
@@ -147,9 +145,7 @@ class Connection:
         await self._client.close()
 
     async def _decoded(self, asked: Request) -> Any:
-        patience = aiohttp.ClientTimeout(
-            total=asked.seconds or self._access.request_seconds, sock_connect=self._access.connect_seconds
-        )
+        patience = aiohttp.ClientTimeout(total=asked.seconds, sock_connect=self._access.connect_seconds)
         response = await self._send(asked, patience)
         try:
             return json.loads(await response.read())

@@ -42,7 +42,7 @@ def test_each_top_folder_has_a_readme(folder: str) -> None:
     assert (ROOT / folder / "README.md").is_file()
 
 
-@pytest.mark.parametrize("part", ["crds", "scheduler", "router", "cli"])
+@pytest.mark.parametrize("part", PARTS)
 def test_the_readme_of_a_part_names_each_of_its_modules(part: str) -> None:
     readme = (ROOT / part / "README.md").read_text(encoding="utf-8")
     prose = re.sub(r"```.*?```", "", readme, flags=re.DOTALL)

@@ -1,0 +1,121 @@
+"""The watches, by kopf. The only module that imports it.
+
+Of kopf only `index`, `on.event` and `on.login` are used, and every handler returns None: so kopf writes nothing to
+anybody's objects, no annotation and no finalizer that could hang a namespace after an uninstall. Its indices stay
+empty: the index handlers are used for what comes with them, that no event is told before everything of every kind was
+listed. Scanning is off: no right to read CustomResourceDefinitions or namespaces is needed.
+"""
+
+import asyncio
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import kopf
+
+from hexflow_cluster import Connection, Kind, Manifest
+
+LONGEST_BACKOFF_SECONDS: Final = 30.0
+
+
+class Listener(Protocol):
+    """Who is told of objects: `feed.Feed`."""
+
+    def seen(self, manifest: Manifest) -> None:
+        """Note an object; all there are come before the first `told`."""
+
+    def told(self, type_: str | None, manifest: Manifest) -> None:
+        """Note an event: ADDED, MODIFIED, DELETED, or None where it comes from a list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """Say which objects of a kind are watched."""
+
+    kind: Kind
+    labels: str | None = None
+    """A selector, applied by the API server; None: all objects."""
+
+
+class _Backoffs:
+    """Pauses between tries of a request, without an end: an API server that is down is waited for."""
+
+    def __iter__(self) -> Iterator[float]:
+        pause = 0.5
+        while True:
+            yield pause * random.uniform(0.5, 1.0)  # noqa: S311
+            pause = min(LONGEST_BACKOFF_SECONDS, pause * 2)
+
+
+async def watch(
+    listener: Listener,
+    connection: Connection,
+    watched: Sequence[Watched],
+    *,
+    namespaces: Sequence[str],
+    stop: asyncio.Event,
+) -> None:
+    """Tell ``listener`` of every change until ``stop`` is set or a signal ends it (kopf takes SIGTERM and SIGINT).
+
+    ``namespaces``: those watched; empty: all of the cluster. Raises whatever keeps a watch from going on, such as a
+    CustomResourceDefinition that was deleted.
+    """
+    registry = kopf.OperatorRegistry()
+    _login(registry, connection)
+    for each in watched:
+        _handlers(registry, each, listener)
+    await kopf.operator(
+        registry=registry,
+        settings=_settings(watched),
+        standalone=True,
+        clusterwide=not namespaces,
+        namespaces=list(namespaces),
+        stop_flag=stop,
+    )
+
+
+def _login(registry: kopf.OperatorRegistry, connection: Connection) -> None:
+    @kopf.on.login(registry=registry, id="login")
+    async def login(**_: Any) -> kopf.AiohttpSession:
+        return kopf.AiohttpSession(server=connection.server, aiohttp_session=connection.session())
+
+
+def _handlers(registry: kopf.OperatorRegistry, watched: Watched, listener: Listener) -> None:
+    group, _, version = watched.kind.api_version.rpartition("/")
+    kind = watched.kind.kind
+
+    @kopf.index(group=group, version=version, kind=kind, registry=registry, id=f"seen-{kind}")
+    async def seen(body: kopf.Body, **_: Any) -> None:
+        listener.seen(_manifest(watched.kind, body))
+
+    @kopf.on.event(group=group, version=version, kind=kind, registry=registry, id=f"told-{kind}")
+    async def told(type: str | None, body: kopf.Body, **_: Any) -> None:
+        listener.told(type, _manifest(watched.kind, body))
+
+
+def _manifest(kind: Kind, body: kopf.Body) -> Manifest:
+    return {**dict(body), "apiVersion": kind.api_version, "kind": kind.kind}
+
+
+def _settings(watched: Sequence[Watched]) -> kopf.OperatorSettings:
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    settings.networking.request_timeout = 60.0
+    settings.networking.connect_timeout = 5.0
+    settings.networking.error_backoffs = _Backoffs()
+    settings.queueing.idle_timeout = 1.0  # a worker holds the last object that it saw
+    settings.process.ultimate_exiting_timeout = None
+    for each in watched:
+        if each.labels is not None:
+            group, _, version = each.kind.api_version.rpartition("/")
+            settings.watching.label_selectors[_matching(group, version, each.kind.kind)] = each.labels
+    return settings
+
+
+def _matching(group: str, version: str, kind: str) -> Any:
+    def matches(resource: kopf.Resource) -> bool:
+        return (resource.group, resource.version, resource.kind) == (group, version, kind)
+
+    return matches

@@ -1,0 +1,117 @@
+"""What a plan reads, gathered: from the cache, and live where nothing is watched or where it has to be certain."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from hexflow_cluster import Cluster, Kind
+from hexflow_operator.cache import Cache
+from hexflow_operator.feed import Feed
+from hexflow_operator.observed import ROUTER_NAME, Key, Manifest, Observed, Refusal, RouterReport
+from hexflow_operator.resync import Resync
+
+API_VERSION: Final = "hexflow.dev/v1alpha1"
+KINDS: Final = {
+    "GPUPool": Kind(API_VERSION, "GPUPool"),
+    "TextToSQLWorkflow": Kind(API_VERSION, "TextToSQLWorkflow"),
+}
+POD: Final = Kind("v1", "Pod")
+CONFIG_MAP: Final = Kind("v1", "ConfigMap")
+
+
+class Observer:
+    """Read what is there."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        cache: Cache,
+        feed: Feed,
+        resync: Resync,
+        *,
+        reports: Mapping[str, RouterReport],
+    ) -> None:
+        """``reports``: by namespace, what its router said last."""
+        self._cluster, self._cache, self._feed, self._resync = cluster, cache, feed, resync
+        self._reports = reports
+
+    async def observe(self, key: Key, refused: tuple[Refusal, ...]) -> Observed:
+        """Return what is known of a key. Raises ClusterError where it has to be read and cannot."""
+        router = Key("Router", key.namespace, ROUTER_NAME)
+        pools = self._cache.pools(key.namespace)
+        primary = None if key.kind == "Router" else self._cache.find(*key)
+        return Observed(
+            primary=primary,
+            pools=pools,
+            workflows=self._cache.workflows(key.namespace),
+            children=self._cache.children(key),
+            pods=await self._pods(key, primary),
+            router=self._cache.find("Deployment", key.namespace, ROUTER_NAME),
+            router_pods=self._cache.pods(router),
+            config_maps=await self._config_maps(key, pools if key.kind == "Router" else (primary,)),
+            report=self._reports.get(key.namespace),
+            refused=refused,
+        )
+
+    async def confirm(self, key: Key) -> bool:
+        """Set right what is known of a key's resources; tell whether it was right."""
+        if key.kind == "Router":
+            found = [await self._resync.namespace(kind, key.namespace) for kind in KINDS.values()]
+            right = all(found)
+        else:
+            known = self._cache.find(*key)
+            live = await self._cluster.find(KINDS[key.kind], key.name, namespace=key.namespace)
+            right = _same(known, live)
+            if known is not None and not _same_object(known, live):
+                self._feed.gone(known)
+            if live is not None:
+                self._feed.seen(live)
+        if not right:
+            self._feed.flush()
+        return right
+
+    async def _pods(self, key: Key, primary: Manifest | None) -> tuple[Manifest, ...]:
+        selector = ((primary or {}).get("spec") or {}).get("selector")
+        if key.kind != "GPUPool" or selector is None:
+            return self._cache.pods(key)
+        listing = await self._cluster.list(POD, namespace=key.namespace, labels=selector_text(selector))
+        return listing.items
+
+    async def _config_maps(self, key: Key, pools: tuple[Manifest | None, ...]) -> tuple[Manifest, ...]:
+        names = sorted(
+            {
+                reference["name"]
+                for pool in pools
+                if (reference := (((pool or {}).get("spec") or {}).get("profile") or {}).get("configMapRef"))
+            }
+        )
+        found = await asyncio.gather(
+            *(self._cluster.find(CONFIG_MAP, name, namespace=key.namespace) for name in names)
+        )
+        return tuple(each for each in found if each is not None)
+
+
+def selector_text(selector: Mapping[str, Any]) -> str:
+    """Return a label selector in the notation of the API server's queries."""
+    parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
+    for asked in selector.get("matchExpressions") or ():
+        key, values = asked["key"], ",".join(asked.get("values") or ())
+        parts.append(
+            {
+                "In": f"{key} in ({values})",
+                "NotIn": f"{key} notin ({values})",
+                "Exists": key,
+                "DoesNotExist": f"!{key}",
+            }[asked["operator"]]
+        )
+    return ",".join(parts)
+
+
+def _same(known: Manifest | None, live: Manifest | None) -> bool:
+    if known is None or live is None:
+        return known is live
+    return bool(known["metadata"]["resourceVersion"] == live["metadata"]["resourceVersion"])
+
+
+def _same_object(known: Manifest, live: Manifest | None) -> bool:
+    return live is not None and bool(known["metadata"]["uid"] == live["metadata"]["uid"])
