@@ -193,10 +193,17 @@ def as_yaml(data: Mapping[str, Any]) -> str:
     yaml.default_flow_style = False
     yaml.width = 120
     yaml.representer.ignore_aliases = lambda _: True
+    yaml.representer.add_representer(str, _text)
     yaml.indent(mapping=2, sequence=4, offset=2)
     out = StringIO()
     yaml.dump(data, out)
     return HEADER + out.getvalue()
+
+
+def _text(representer: Any, text: str) -> Any:
+    # kubectl reads YAML 1.1, where a bare Off is false
+    style = "'" if text.lower() in ("on", "off", "yes", "no", "y", "n") else None
+    return representer.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 def structural(model: type[BaseModel], *, place: str = "") -> Schema:
