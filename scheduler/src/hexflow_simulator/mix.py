@@ -97,7 +97,7 @@ def _modern() -> Mix:
                     CallShape(
                         template_tokens=1500,
                         question=pruned,
-                        output=lognormal(mean=420, sigma=0.4, least=60, most=1500),
+                        output=lognormal(mean=430, sigma=0.4, least=60, most=1500),
                     ),
                 ),
                 calls=evenly(4, 8),
@@ -111,7 +111,7 @@ def _modern() -> Mix:
                         template_tokens=1000,
                         question=pruned,
                         own=lognormal(mean=400, sigma=0.5, least=80, most=3000),
-                        output=lognormal(mean=250, sigma=0.5, least=30, most=1200),
+                        output=lognormal(mean=265, sigma=0.5, least=30, most=1200),
                     ),
                 ),
                 like="candidate",

@@ -118,6 +118,20 @@ def tilted(*, least: int, most: int, mean: float) -> Spread:
     return _counts(least, weights, mean=mean, bounds=(-20.0, 20.0))
 
 
+def declining(*, least: int, most: int, mean: float) -> Spread:
+    """Return the spread over whole numbers from 1 up that falls like a power of them, to meet a mean.
+
+    Long ones are rare, and less so than under a geometric distribution of the same mean.
+    """
+    if least < 1:
+        raise InvalidWorkload(f"a power falls from 1 on, not from {least}")
+
+    def weights(power: float) -> list[float]:
+        return [(value / most) ** power for value in range(least, most + 1)]
+
+    return _counts(least, weights, mean=mean, bounds=(-20.0, 20.0))
+
+
 def binomial(*, least: int, most: int, mean: float) -> Spread:
     """Return ``least`` plus a binomial number of up to ``most - least``, with a mean between the two."""
     tries = most - least
