@@ -5,8 +5,6 @@ far to jump. Which steps need a new block is known by residues modulo the block 
 """
 
 import heapq
-from collections.abc import Iterator
-from itertools import count
 
 from hexflow_simulator.run import Run
 
@@ -21,7 +19,7 @@ class DecodeBatch:
         self.context = 0
         """Tokens that all of them attend to."""
         self._ends: list[tuple[int, int, Run]] = []
-        self._entries = count()
+        self._entries = 0
         self._residues = [0] * block_tokens
 
     def __len__(self) -> int:
@@ -31,7 +29,8 @@ class DecodeBatch:
         """Let a run decode from the next step on."""
         run.entered = self.steps
         self.runs[run.request.request_id] = run
-        heapq.heappush(self._ends, (run.end, next(self._entries), run))
+        self._entries += 1
+        heapq.heappush(self._ends, (run.end, self._entries, run))
         self.context += run.context
         self._residues[self._residue(run)] += 1
 
@@ -46,11 +45,16 @@ class DecodeBatch:
 
     def growth(self, steps: int) -> int:
         """Return the new blocks that the runs need over the next steps."""
-        size = len(self._residues)
-        rounds, rest = divmod(steps, size)
+        residues = self._residues
+        size = len(residues)
+        rounds = steps // size
         blocks = rounds * len(self.runs)
-        for step in range(self.steps + 1, self.steps + rest + 1):
-            blocks += self._residues[step % size]
+        begin = (self.steps + 1) % size
+        end = begin + steps - rounds * size
+        for place in range(begin, min(end, size)):
+            blocks += residues[place]
+        for place in range(end - size):
+            blocks += residues[place]
         return blocks
 
     def jump(self, *, free_blocks: int) -> int:
@@ -58,10 +62,12 @@ class DecodeBatch:
 
         One step always fits: the engine has made room for it.
         """
-        while not self._is_true(*self._ends[0]):
-            heapq.heappop(self._ends)
-        steps = self._ends[0][0] - self.steps
-        if self.growth(steps) <= free_blocks:
+        ends = self._ends
+        while not self._holds(ends[0]):
+            heapq.heappop(ends)
+        steps = ends[0][0] - self.steps
+        most = (steps // len(self._residues) + 1) * len(self.runs)
+        if most <= free_blocks or self.growth(steps) <= free_blocks:
             return steps
         low, high = 1, steps
         while low < high:
@@ -74,18 +80,21 @@ class DecodeBatch:
         self.steps += steps
         self.context += steps * len(self.runs)
 
-    def ended(self) -> Iterator[Run]:
-        """Take out and yield the runs that have written their last token."""
-        while self._ends and self._ends[0][0] <= self.steps:
-            entry = heapq.heappop(self._ends)
-            if self._is_true(*entry):
+    def ended(self) -> list[Run]:
+        """Take out and return the runs that have written their last token."""
+        runs = []
+        ends = self._ends
+        while ends and ends[0][0] <= self.steps:
+            entry = heapq.heappop(ends)
+            if self._holds(entry):
                 self.leave(entry[2])
-                yield entry[2]
+                runs.append(entry[2])
+        return runs
 
-    @staticmethod
-    def _is_true(end: int, _: int, run: Run) -> bool:
+    def _holds(self, entry: tuple[int, int, Run]) -> bool:
         """Say whether an entry of the heap still holds: its run may have been cancelled or preempted."""
-        return not run.gone and run.entered >= 0 and run.end == end
+        run = entry[2]
+        return not run.gone and run.entered >= 0 and run.end == entry[0]
 
     def _residue(self, run: Run) -> int:
         """Return at which step, modulo the block size, a run's next token needs a new block."""

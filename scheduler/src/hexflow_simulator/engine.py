@@ -68,7 +68,9 @@ class Engine:
         if request.prompt_tokens < 1 or request.output_tokens < 1:
             raise ValueError("a request has at least one token of prompt and one of output")
         total = request.prompt_tokens + request.output_tokens
-        if self._blocks(request.prefix, total) > self.cache.capacity:
+        # Each part of a prompt wastes less than a block, so most need no exact count.
+        most = total // self.options.block_tokens + len(request.prefix) + 1
+        if most > self.cache.capacity and self._blocks(request.prefix, total) > self.cache.capacity:
             raise RequestTooLargeError(
                 f"{total} tokens do not fit a KV cache of {self.profile.kv_tokens} tokens, even alone"
             )
@@ -135,7 +137,7 @@ class Engine:
             if self._segment is not None:
                 written += min(self._segment.done(now), self._segment.steps)
         return Progress(
-            output_tokens=min(written, run.request.output_tokens),
+            output_tokens=min(written, run.output_tokens),
             started=run.started,
             first_token=run.first_token,
             cached_tokens=run.cached_tokens,
@@ -170,7 +172,7 @@ class Engine:
             self._complete(segment)
 
     def _busy(self) -> bool:
-        return bool(self._batch or self._prefilling or self._waiting_count)
+        return len(self._batch) > 0 or len(self._prefilling) > 0 or self._waiting_count > 0
 
     def _plan(self, now: float, *, at_now: bool) -> Segment | None:
         """Begin the next steps, at the last boundary or when something comes in, not after ``now``."""
@@ -185,7 +187,8 @@ class Engine:
                 return None
             self._clock = begins
         self._let_in(self._clock)
-        self._make_room()
+        if len(self._batch) > self.cache.free:  # no call needs more than one block a step
+            self._make_room()
         chunks = self._schedule_prefill()
         batch = len(self._batch)
         if not batch and not chunks:
@@ -195,19 +198,19 @@ class Engine:
         for run, chunk in chunks:
             seconds += chunk * (p.c1 + p.c2 * (run.computed + chunk / 2))
         steps = 1 if chunks else self._batch.jump(free_blocks=self.cache.free)
-        self._segment = Segment(
+        segment = self._segment = Segment(
             start=self._clock, steps=steps, first=seconds, growth=p.t2 * batch, chunks=chunks
         )
         if self._incoming:
             self._shorten(self._incoming[0][0])
-        return self._segment
+        return segment
 
     def _let_in(self, now: float) -> None:
         """Queue what has come in; a step in progress is not disturbed by it."""
         while self._incoming and self._incoming[0][0] <= now:
             run = heapq.heappop(self._incoming)[2]
             if not run.gone:
-                run.target = run.request.prompt_tokens
+                run.target = run.prompt_tokens
                 self._wait(run)
 
     def _wait(self, run: Run) -> None:
@@ -224,7 +227,7 @@ class Engine:
         ):
             return
         done = segment.done(at)
-        segment.steps = max(1, min(segment.steps, done if segment.at(done) >= at else done + 1))
+        segment.shorten(max(1, min(segment.steps, done if segment.at(done) >= at else done + 1)))
 
     def _split(self, now: float) -> None:
         """Account for the steps that are complete and leave the one in progress as it is."""
@@ -256,8 +259,10 @@ class Engine:
 
     def _schedule_prefill(self) -> list[tuple[Run, int]]:
         """Share the step's token budget among what prefills, then let in what waits while there is room."""
-        budget = self.options.step_tokens - len(self._batch)
         chunks: list[tuple[Run, int]] = []
+        if not self._prefilling and not self._waiting_count:
+            return chunks
+        budget = self.options.step_tokens - len(self._batch)
         for run in self._prefilling.values():
             if budget <= 0:
                 return chunks
@@ -281,7 +286,9 @@ class Engine:
             return False
         prefix = run.request.prefix
         found = self.cache.found(prefix, limit=run.target - 1)
-        cached = sum(block.tokens for block in prefix[:found])
+        cached = 0
+        for block in prefix[:found]:
+            cached += block.tokens
         # Room for one token more than it has, and for one of each call that decodes, so that the
         # newcomer is not the reason for a preemption in this very step.
         blocks = self._blocks(prefix[found:], run.target + 1 - cached)
@@ -297,7 +304,7 @@ class Engine:
         if run.started is None:
             run.started = self._clock
             run.cached_tokens = cached
-            self._queried += run.request.prompt_tokens
+            self._queried += run.prompt_tokens
             self._hit += cached
         self._prefilling[run.request.request_id] = run
         return True
@@ -318,7 +325,7 @@ class Engine:
         run.generated += 1
         if run.first_token is None:
             run.first_token = self._clock
-        if run.generated >= run.request.output_tokens:
+        if run.generated >= run.output_tokens:
             self._finish(run)
         else:
             self._batch.enter(run)
@@ -327,8 +334,11 @@ class Engine:
         """Return the blocks of so many tokens that begin with a prefix not in the cache."""
         if not self.cache.keeps_prefixes:
             return self.cache.blocks(tokens)
-        own = tokens - sum(block.tokens for block in prefix)
-        return sum(self.cache.blocks(block.tokens) for block in prefix) + self.cache.blocks(own)
+        blocks, own = 0, tokens
+        for block in prefix:
+            blocks += self.cache.blocks(block.tokens)
+            own -= block.tokens
+        return blocks + self.cache.blocks(own)
 
     # Decode
 

@@ -55,12 +55,13 @@ class KVCache:
         """
         if not self.keeps_prefixes:
             return 0
-        tokens = 0
-        for place, block in enumerate(prefix):
+        tokens = found = 0
+        for block in prefix:
             tokens += block.tokens
             if tokens > limit or not (block.key in self._held or block.key in self._idle):
-                return place
-        return len(prefix)
+                break
+            found += 1
+        return found
 
     def idle_among(self, prefix: Sequence[PrefixBlock]) -> int:
         """Return the blocks of these keys that count as free until they are held."""
