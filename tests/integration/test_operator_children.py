@@ -1,0 +1,77 @@
+"""What the operator plans, on a real API server: accepted as it is, and covered by what is read back."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from hexflow_operator.defaults import Defaults
+from hexflow_operator.observed import ROUTER_NAME, Key, Observed
+from hexflow_operator.plan import plan
+from support.apiserver import ApiServer
+from support.definitions import served_at
+from support.golden import GOLDEN, NOW, cases, pod_templates
+from support.kubernetes import Api, Object
+
+PATHS = {
+    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Service": "/api/v1/namespaces/{}/services",
+    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "CronJob": "/apis/batch/v1/namespaces/{}/cronjobs",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+}
+KINDS = {"pool": "GPUPool", "workflow": "TextToSQLWorkflow"}
+
+
+def applied(api: Api, manifest: Object, namespace: str) -> Object:
+    kind = manifest["kind"]
+    path = served_at(kind, namespace=namespace) if kind not in PATHS else PATHS[kind].format(namespace)
+    name = manifest["metadata"]["name"]
+    return api.patch(f"{path}/{name}", manifest, kind="apply", fieldManager="hexflow-operator", force="true")
+
+
+def resources_of(case: str) -> list[Object]:
+    documents: list[Object] = list(yaml.safe_load_all((GOLDEN / case / "resource.yaml").read_text()))
+    for document in documents:
+        document["metadata"].pop("creationTimestamp", None)
+    return documents
+
+
+@pytest.mark.usefixtures("definitions")
+@pytest.mark.parametrize("case", cases())
+def test_the_api_server_takes_the_children_and_nothing_is_left_to_apply(
+    case: str, api_server: ApiServer, namespace: str
+) -> None:
+    api = api_server.api
+    stored = [applied(api, each, namespace) for each in resources_of(case)]
+    by_kind: dict[str, tuple[Object, ...]] = {
+        kind: tuple(each for each in stored if each["kind"] == kind)
+        for kind in ("GPUPool", "TextToSQLWorkflow", "ConfigMap")
+    }
+    kind = KINDS.get(case.partition("-")[0], "Router")
+    primary = by_kind[kind][0] if kind in by_kind else None
+    key: Any = Key(kind, namespace, primary["metadata"]["name"] if primary else ROUTER_NAME)  # type: ignore[arg-type]
+
+    def planned(children: tuple[Object, ...]) -> Any:
+        observed = Observed(
+            primary=primary,
+            pools=by_kind["GPUPool"],
+            workflows=by_kind["TextToSQLWorkflow"],
+            config_maps=by_kind["ConfigMap"],
+            children=children,
+        )
+        return plan(key, observed, Defaults(), NOW)
+
+    first = [each for each in planned(()).apply if each["kind"] in PATHS]
+    templates = [each["spec"]["template"] for each in first if each["kind"] == "Deployment"]
+    written = [yaml.safe_load(text) for _, text in pod_templates(case)]
+    assert kind != "GPUPool" or templates == written, "the API server has changed what the resource says"
+    children = tuple(applied(api, each, namespace) for each in first)
+    again = planned(children)
+    assert [each for each in again.apply if each["kind"] in PATHS] == []
+    assert again.delete == ()
+    for child, manifest in zip(children, first, strict=True):
+        unchanged = applied(api, manifest, namespace)
+        assert unchanged["metadata"]["resourceVersion"] == child["metadata"]["resourceVersion"]
