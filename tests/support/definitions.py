@@ -34,7 +34,7 @@ def _served(api: Api, kind: str) -> bool:
     try:
         api.items(served_at(kind))
     except ApiError as error:
-        if error.status == 404:
+        if error.status in (404, 429):  # not there yet, or being set up
             return False
         raise
     return True

@@ -108,9 +108,14 @@ EVERYTHING_OF_A_WORKFLOW: dict[str, Any] = {
 }
 
 
+def _longest(index: int) -> str:
+    """Return a name as long as it may be, which differs from others at its end only: the costliest to compare."""
+    return f"{'x' * 60}{index:03d}"
+
+
 def _longest_pipeline() -> list[dict[str, Any]]:
     """Return 32 stages with names of 63 characters, each after all before it."""
-    names = [f"{index:02d}".ljust(63, "x") for index in range(32)]
+    names = [_longest(index) for index in range(32)]
     return [
         {"name": name, "kind": "CandidateGeneration", **({"after": names[:index]} if index else {})}
         for index, name in enumerate(names)
@@ -144,7 +149,7 @@ GOOD: dict[str, dict[str, Any]] = {
         ]
     ),
     "as many servers as there may be": pool_data(
-        endpoints=[{"url": f"http://{index}.{'a' * 480}:8000"} for index in range(256)]
+        endpoints=[{"url": f"http://{'a' * 490}.{index}:8000"} for index in range(64)]
     ),
     "a cache in a folder of the pod": pool_data(cache={"emptyDir": {}}),
     "a cache in a folder of the pod with a limit": pool_data(
@@ -165,10 +170,23 @@ GOOD: dict[str, dict[str, Any]] = {
     "every pool": workflow_data(pools={"selector": {}}),
     "one tenant without a key": workflow_data(tenants=[{"name": "everybody"}]),
     "as many tenants as there may be": workflow_data(
-        slo={"classes": [{"name": f"c{index}", "deadlineSeconds": 5} for index in range(16)]},
+        slo={"classes": [{"name": _longest(index), "deadlineSeconds": 5} for index in range(16)]},
         tenants=[
-            {"name": f"t{index}", "sloClass": "c15", "apiKeySecretRef": {"name": "k", "key": f"t{index}"}}
-            for index in range(256)
+            TENANT | {"name": _longest(index), "sloClass": _longest(index % 16)} for index in range(256)
+        ],
+    ),
+    "as many databases as there may be": workflow_data(
+        databases=[SHOP | {"name": _longest(index)} for index in range(64)]
+    ),
+    "as many pools as may be named": workflow_data(
+        pools={"names": [_longest(index) for index in range(64)]},
+        stages=[
+            {
+                "name": _longest(stage),
+                "kind": "CandidateGeneration",
+                "pools": [_longest(index) for index in range(64)],
+            }
+            for stage in range(32)
         ],
     ),
     "the longest pipeline": workflow_data(stages=_longest_pipeline()),

@@ -13,7 +13,7 @@ def pool_data(name: str = "a100", /, *, labels: dict[str, str] | None = None, **
     return {
         "apiVersion": API_VERSION,
         "kind": "GPUPool",
-        "metadata": {"name": name, "labels": labels or {}},
+        "metadata": {"name": name} | ({"labels": labels} if labels else {}),
         "spec": {key: value for key, value in fields.items() if value is not None},
     }
 

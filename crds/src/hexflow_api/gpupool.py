@@ -152,7 +152,7 @@ class GPUPoolSpec(ResourceModel):
     """Use vLLM pods of your own with these labels."""
     endpoints: (
         Annotated[
-            tuple[Endpoint, ...], Field(min_length=1, max_length=256, json_schema_extra=keyed_by("url"))
+            tuple[Endpoint, ...], Field(min_length=1, max_length=64, json_schema_extra=keyed_by("url"))
         ]
         | None
     ) = None
