@@ -80,7 +80,6 @@ class Scenario:
             warm_base(
                 mix_named(stream.mix),
                 [each.true_profile for each in instances(stream.gpus, stream.size)],
-                databases=stream.databases,
             )
             for stream in self.streams
         )

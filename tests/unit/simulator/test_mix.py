@@ -2,6 +2,7 @@
 
 import pytest
 
+from hexflow_simulator import chess
 from hexflow_simulator.complaint import InvalidWorkload
 from hexflow_simulator.mix import MIXES, mix_named
 from hexflow_simulator.shape import calls_of
@@ -62,8 +63,11 @@ def test_a_mix_has_the_calls_and_tokens_of_its_log(log: str) -> None:
     assert (got.calls, got.prompt_tokens, got.output_tokens) == pytest.approx(PUBLISHED[log], rel=0.025)
     for stage, known in STAGES[log].items():
         calls, prompt, output = known
-        assert got.stages[stage][0] == pytest.approx(calls, rel=0.08), stage
-        assert got.stages[stage][1:] == pytest.approx((prompt, output), rel=0.05), stage
+        # few queries have many corrections: 1,200 of them know the means within 7 %
+        most = 0.15 if stage == "revise" else 0.08
+        assert got.stages[stage][0] == pytest.approx(calls, rel=most), stage
+        assert got.stages[stage][1] == pytest.approx(prompt, rel=0.03), stage
+        assert got.stages[stage][2] == pytest.approx(output, rel=most), stage
 
 
 @pytest.mark.parametrize(("log", "none"), [("financial", 0.73), ("formula1", 0.62)])
@@ -78,6 +82,11 @@ def test_corrections_of_the_drawn_logs_are_about_uniform() -> None:
     for query in a_workload("trace3").queries(1, count=2200):
         rounds[sum(stage == "revise" for stage, _ in calls_of(query.stages))] += 1
     assert all(150 < number < 250 for number in rounds)
+
+
+@pytest.mark.parametrize("log", STAGES)
+def test_corrections_come_to_the_mean_of_the_log(log: str) -> None:
+    assert chess.rounds(log).mean == pytest.approx(STAGES[log]["revise"][0], rel=0.01)
 
 
 def test_a_mix_of_logs_lies_between_them() -> None:
