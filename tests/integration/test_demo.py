@@ -61,7 +61,7 @@ def test_wrong_rows_end_the_demo_with_status_1_and_are_shown(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "words", "code"),
     [
-        (("--policy", "Fastest"), "There is no policy 'Fastest'. There are: HexGenFlow, ", 2),
+        (("--policy", "Fastest"), "There is no policy 'Fastest'. It must be one of ", 2),
         (("--book", "no-such-book.yaml"), "no-such-book.yaml", 2),
     ],
 )

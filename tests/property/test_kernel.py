@@ -57,7 +57,10 @@ STEPS = st.builds(
 
 
 def a_rig(policy: str, *, unit: float = 1.0) -> Rig:
-    return Rig(Kernel(Policy.named(policy, park_seconds=5.0 * unit)), unit=unit)
+    # The paper's beta as it is printed is a number of square seconds; no other parameter has a unit.
+    literal = policy.startswith("HexGenFlowLiteral")
+    parameters = {"beta": 1000.0 * unit**2} if literal else {}
+    return Rig(Kernel(Policy.named(policy, park_seconds=5.0 * unit, **parameters)), unit=unit)
 
 
 @given(policy=POLICIES, steps=STEPS)

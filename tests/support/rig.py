@@ -290,7 +290,8 @@ class Rig:
                 taken = sum(e.call.samples for e in [*running, first]) + foreign
                 full = taken > shown.instance.profile.slots or not self._fits(first)
                 assert running, f"{name} runs nothing while {first.call.call_id} waits for it"
-                assert full, f"{first.call.call_id} could start on {name}"
+                if not self.moving:
+                    assert full, f"{first.call.call_id} could start on {name}"
             if not self.moving:
                 keys = [(w.key, self.live[w.call.call_id].order) for w in shown.queue]
                 assert keys == sorted(keys)

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from hexflow_api import POLICIES, load_resources
+from hexflow_api.policy import POLICY_WORDS
 from hexflow_cli import comparison, samples
 from hexflow_cli.board import BurstBoard, line
 from hexflow_cli.burst import Asking, a_burst, ask_all
@@ -23,11 +24,30 @@ from hexflow_cli.sample.questions import sample_questions
 SPAN_SECONDS = 30.0
 """Emulated seconds within which all questions are asked."""
 _DISPATCH_IN_WORDS = {
+    "LeastHarm": "each call to the GPU where all questions together suffer least",
     "HexGenFlow": "each call to a fast GPU with a short queue",
-    "LeastOutstanding": "each call to the GPU with the fewest calls",
+    "HexGenFlowLiteral": "each call to a fast GPU with a short queue, as the paper prints it",
     "RoundRobin": "each call to the next GPU in turn, as a plain load balancer does",
+    "LeastOutstanding": "each call to the GPU with the fewest calls",
+    "PowerOfTwo": "each call to the less busy of two GPUs drawn at random",
+    "PrefixPowerOfTwo": "each call to the GPU that knows most of its prompt, while load is even",
+    "ShortestQueue": "each call to the GPU with the fewest seconds of work left",
+    "EarliestFinish": "each call to the GPU that will be done with it soonest",
+    "StickyUntilSaturated": "each call to a GPU that knows its prompt, until those are too busy",
+    "MostRelaxed": "each call to the type of GPU with the most slack, while it has room",
+    "JustEnough": "each call to the slowest GPU that still answers in time",
 }
-_QUEUE_IN_WORDS = {"FCFS": "first come, first served", "Urgency": "the question that is latest first"}
+_QUEUE_IN_WORDS = {
+    "FCFS": "first come, first served",
+    "Urgency": "the question that is latest first",
+    "Deadline": "the question that must be answered soonest first",
+    "LatestStart": "the call that must start soonest first",
+    "LeastLaxity": "the call with the least time to spare first",
+    "VTC": "the tenant that was served least first",
+    "QLM": "groups of like questions, the one that must be answered soonest first",
+    "LeastAttained": "the question that was served least first",
+    "ProjectedRatio": "the question that will be latest for its size first",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +93,7 @@ def in_words(policy: str) -> str:
 def _refuse_unknown(policy: str) -> None:
     if policy not in POLICIES:
         raise CommandError(
-            f"There is no policy {policy!r}. There are: {', '.join(POLICIES)}.",
+            f"There is no policy {policy!r}. It {POLICY_WORDS}.",
             code=ExitCode.USAGE,
             reason="UnknownPolicy",
         )

@@ -31,6 +31,10 @@ class OpenQuery:
     """Its live calls by id."""
     ends: dict[RestClass, float] = field(default_factory=dict)
     """When a call of each class last finished: once the query has ended, what teaches how long the rest took."""
+    slo_seconds: float = 0.0
+    """Seconds it may take in all (``Fleet.slo_seconds``); 0 until its first call is put on an instance."""
+    notes: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    """What queue rules remember of it, each under its name."""
     ended: bool = False
     """Whether its end was reported; what still lives of it is forgotten with its last call."""
 
@@ -47,6 +51,8 @@ class ActiveCall:
     """When it arrived; its waiting counts from here, whatever happened since."""
     output_tokens: float
     """Expected output of one sample."""
+    rest_seconds: float = 0.0
+    """Expected seconds from its end to the end of its query."""
     allowed: float | None = None
     """Seconds it may take from its release (t_slo); set when it is first put on an instance."""
     park_until: float | None = None

@@ -15,7 +15,7 @@ from hexflow_scheduler.instance import Instance
 from hexflow_scheduler.load import InstanceLoad
 from hexflow_scheduler.ordering import QueueRule
 from hexflow_scheduler.queue import queue_for
-from hexflow_scheduler.urgency import latest_start, time_allowed
+from hexflow_scheduler.urgency import RELAXED, latest_start, time_allowed
 
 MOST_IDLE_QUERIES = 10_000
 """Queries without a live call of which an end is awaited; the one idle for longest makes room (its end may never come)."""
@@ -31,6 +31,10 @@ class Fleet:
         self._queries: dict[str, OpenQuery] = {}
         self._idle: dict[str, None] = {}
         self._turn = 0
+        self._bounded = False
+        """Whether any instance states how much context it takes."""
+        self._able: dict[tuple[str, frozenset[str] | None], list[InstanceLoad]] = {}
+        """The ready instances for each model and set of pools that was asked for since the fleet last changed."""
 
     def __iter__(self) -> Iterator[InstanceLoad]:
         return iter(self._loads.values())
@@ -59,14 +63,26 @@ class Fleet:
         return len(self._queries)
 
     def candidates(self, active: ActiveCall) -> list[InstanceLoad]:
-        """Return the instances that can take the call now, in the order they appeared.
+        """Return the instances that can take the call now, in the order they appeared: not to be changed.
 
         Those that failed it are left out while there are others; those whose context may be too short
         for its longest answer, too.
         """
-        able = [load for load in self._loads.values() if load.ready and serves(load.instance, active.call)]
-        fresh = [load for load in able if load.instance_id not in active.failed_on] or able
-        return [load for load in fresh if has_room(load.instance, active.call)] or fresh
+        call = active.call
+        able = self._able.get((call.model, call.pools))
+        if able is None:
+            able = self._able[call.model, call.pools] = [
+                load
+                for load in self._loads.values()
+                if load.ready and can_serve(load.instance, model=call.model, pools=call.pools, tokens=0)
+            ]
+        if self._bounded:
+            able = [load for load in able if serves(load.instance, call)]
+        if active.failed_on:
+            able = [load for load in able if load.instance_id not in active.failed_on] or able
+        if self._bounded:
+            able = [load for load in able if has_room(load.instance, call)] or able
+        return able
 
     def put(self, active: ActiveCall, load: InstanceLoad) -> None:
         """Put a call that does not run in the queue of an instance, taking it off another."""
@@ -78,9 +94,11 @@ class Fleet:
         active.alone_seconds = load.alone_seconds(active)
         active.latest_start = latest_start(
             released=active.released,
-            allowed=self._allowed(active, load),
+            allowed=self.time_allowed(active),
             compute_seconds=active.alone_seconds,
         )
+        if not active.query.slo_seconds:
+            self.slo_seconds(active)
         active.key = self._ordering.key(active)
         load.enqueue(active)
         self._turn += 1
@@ -91,14 +109,46 @@ class Fleet:
         if active.instance_id is not None and active.phase is Phase.WAITING:
             self._loads[active.instance_id].dequeue(active)
 
+    def slo_seconds(self, active: ActiveCall) -> float:
+        """Return the seconds that the call's query may take in all, settled when its first call is placed.
+
+        From its arrival to its deadline, but no less than this call alone takes. Without a deadline,
+        ``RELAXED`` times what queries of its workflow take; while that is unknown, what this call does.
+        """
+        query = active.query
+        if not query.slo_seconds:
+            deadline = active.call.deadline
+            # A call without a token to prefill or decode takes no time; some is needed to divide by.
+            typical = self._typical(active) or max(load.speed.quantum for load in self)
+            if deadline is not None:
+                query.slo_seconds = max(deadline - query.arrival, typical)
+            else:
+                mean = self.estimates.query_seconds(query.workflow)
+                query.slo_seconds = RELAXED * max(mean or 0.0, typical)
+        return query.slo_seconds
+
+    def time_allowed(self, active: ActiveCall) -> float:
+        """Return the seconds that the call may take from its release (t_slo), settled when it is first asked for."""
+        if active.allowed is None:
+            call = active.call
+            known = call.budget_seconds is not None or call.deadline is not None
+            active.allowed = time_allowed(
+                released=active.released,
+                deadline=call.deadline,
+                budget_seconds=call.budget_seconds,
+                typical_seconds=0.0 if known else self._typical(active),
+            )
+        return active.allowed
+
     # What follows is for the kernel.
 
-    def query(self, call: Call) -> OpenQuery:
-        """Return the query of a call that arrives, opened if it is new."""
+    def query(self, now: float, call: Call) -> OpenQuery:
+        """Return the query of a call that arrives, opened if it is new. None arrives later than ``now``."""
         query_id = call.query_id
         query = self._queries.get(query_id)
         if query is None:
-            query = OpenQuery(query_id=query_id, workflow=call.workflow, arrival=call.query_arrival)
+            arrival = min(call.query_arrival, now)
+            query = OpenQuery(query_id=query_id, workflow=call.workflow, arrival=arrival)
             self._queries[query_id] = query
         else:
             self._idle.pop(query_id, None)
@@ -135,11 +185,18 @@ class Fleet:
         """Add an instance."""
         load = InstanceLoad(instance, self.estimates.speed(instance), queue_for(self._ordering))
         self._loads[instance.instance_id] = load
+        self._changed()
         return load
+
+    def change(self, load: InstanceLoad, instance: Instance) -> None:
+        """Take a new description of an instance."""
+        load.instance = instance
+        self._changed()
 
     def remove(self, load: InstanceLoad) -> None:
         """Forget an instance on which nothing runs or waits any more, and what was learned of it."""
         del self._loads[load.instance_id]
+        self._changed()
         self.estimates.forget(load.instance_id)
 
     def reprice(self, now: float, load: InstanceLoad) -> None:
@@ -149,17 +206,15 @@ class Fleet:
             load.dequeue(active)
             self.put(active, load)
 
-    def _allowed(self, active: ActiveCall, load: InstanceLoad) -> float:
-        if active.allowed is None:
-            call = active.call
-            others = self.candidates(active) or [load]
-            active.allowed = time_allowed(
-                released=active.released,
-                deadline=call.deadline,
-                budget_seconds=call.budget_seconds,
-                typical_seconds=sum(other.alone_seconds(active) for other in others) / len(others),
-            )
-        return active.allowed
+    def _changed(self) -> None:
+        self._able.clear()
+        self._bounded = any(load.instance.max_context is not None for load in self._loads.values())
+
+    def _typical(self, active: ActiveCall) -> float:
+        """Return the mean seconds of the call alone over its candidates, or a sample of many."""
+        loads = self.candidates(active) or [*self._loads.values()]
+        sample = loads[:: max(1, len(loads) // 8)]
+        return sum(load.alone_seconds(active) for load in sample) / len(sample)
 
 
 def serves(instance: Instance, call: Call) -> bool:

@@ -73,7 +73,7 @@ class Kernel:
             self._welcome(self._fleet.add(instance), (), out)
         elif (load := self._fleet.load(instance.instance_id)).instance != instance:
             repriced = load.instance.profile != instance.profile
-            load.instance = instance
+            self._fleet.change(load, instance)
             homeless = [
                 a for a in load.queue.ordered(self._now) if not (load.ready and serves(instance, a.call))
             ]
@@ -94,13 +94,14 @@ class Kernel:
         siblings = []
         for call in calls:
             self.estimates.arrived(call)
-            query = self._fleet.query(call)
+            query = self._fleet.query(self._now, call)
             active = ActiveCall(
                 call=call,
                 query=query,
                 order=self._arrivals,
                 released=self._now,
                 output_tokens=self.estimates.output_tokens(call),
+                rest_seconds=self.estimates.rest_seconds(call),
             )
             self._arrivals += 1
             self._calls[call.call_id] = query.calls[call.call_id] = active

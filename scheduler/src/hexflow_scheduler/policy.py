@@ -11,12 +11,23 @@ from math import isfinite
 from typing import TypeVar
 
 from hexflow_scheduler.dispatch import DispatchRule
+from hexflow_scheduler.dispatch.earliest_finish import EarliestFinish
 from hexflow_scheduler.dispatch.hexgenflow import HexGenFlow
+from hexflow_scheduler.dispatch.hexgenflow_literal import HexGenFlowLiteral
+from hexflow_scheduler.dispatch.just_enough import JustEnough
+from hexflow_scheduler.dispatch.least_harm import LeastHarm
 from hexflow_scheduler.dispatch.least_outstanding import LeastOutstanding
+from hexflow_scheduler.dispatch.most_relaxed import MostRelaxed
+from hexflow_scheduler.dispatch.power_of_two import PowerOfTwo
+from hexflow_scheduler.dispatch.prefix_power_of_two import PrefixPowerOfTwo
 from hexflow_scheduler.dispatch.round_robin import RoundRobin
+from hexflow_scheduler.dispatch.shortest_queue import ShortestQueue
+from hexflow_scheduler.dispatch.sticky_until_saturated import StickyUntilSaturated
 from hexflow_scheduler.errors import InvalidParameter, UnknownPolicy
 from hexflow_scheduler.ordering import QueueRule
+from hexflow_scheduler.ordering.deadline import Deadline
 from hexflow_scheduler.ordering.fcfs import FCFS
+from hexflow_scheduler.ordering.latest_start import LatestStart
 from hexflow_scheduler.ordering.least_attained import LeastAttained
 from hexflow_scheduler.ordering.least_laxity import LeastLaxity
 from hexflow_scheduler.ordering.projected_ratio import ProjectedRatio
@@ -28,15 +39,26 @@ from hexflow_scheduler.parameter import Parameter, Parameters
 Rule = TypeVar("Rule")
 
 DISPATCH_RULES: dict[str, type[DispatchRule]] = {
+    LeastHarm.name: LeastHarm,
     HexGenFlow.name: HexGenFlow,
+    HexGenFlowLiteral.name: HexGenFlowLiteral,
     RoundRobin.name: RoundRobin,
     LeastOutstanding.name: LeastOutstanding,
+    PowerOfTwo.name: PowerOfTwo,
+    PrefixPowerOfTwo.name: PrefixPowerOfTwo,
+    ShortestQueue.name: ShortestQueue,
+    EarliestFinish.name: EarliestFinish,
+    StickyUntilSaturated.name: StickyUntilSaturated,
+    MostRelaxed.name: MostRelaxed,
+    JustEnough.name: JustEnough,
 }
 """Every dispatch rule by its name; each is a policy together with its own queue rule."""
 
 QUEUE_RULES: dict[str, type[QueueRule]] = {
     FCFS.name: FCFS,
     Urgency.name: Urgency,
+    Deadline.name: Deadline,
+    LatestStart.name: LatestStart,
     LeastLaxity.name: LeastLaxity,
     VTC.name: VTC,
     QLM.name: QLM,

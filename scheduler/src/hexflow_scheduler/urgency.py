@@ -5,8 +5,6 @@ the order of two waiting calls never changes. What is kept is the instant at whi
 latest start; a queue sorted by it needs no re-sorting.
 """
 
-from hexflow_scheduler.active import ActiveCall
-
 RELAXED = 5.0
 """Times its own expected seconds that a call without deadline and budget is given (the study's class mean)."""
 
@@ -33,10 +31,3 @@ def latest_start(*, released: float, allowed: float, compute_seconds: float) -> 
 def urgency(now: float, latest: float) -> float:
     """Return the seconds by which ``now`` is past the latest start; negative while there is slack."""
     return now - latest
-
-
-def due(active: ActiveCall) -> float:
-    """Return the deadline of the call's query; of a query without one, the end of what the call is given."""
-    if active.call.deadline is not None:
-        return active.call.deadline
-    return active.released + (active.allowed or 0.0)

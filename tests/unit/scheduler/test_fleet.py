@@ -17,7 +17,7 @@ def test_an_instance_serves_a_call_of_its_model_and_pool_that_fits_whatever_its_
 def test_the_live_calls_of_a_query_are_found_by_its_id() -> None:
     fleet = Fleet(Estimates(), FCFS())
     calls = [a_call(f"c{number}", query_id="q") for number in range(2)]
-    both = [an_active_call(call, query=fleet.query(call)) for call in calls]
+    both = [an_active_call(call, query=fleet.query(0.0, call)) for call in calls]
     assert list(fleet.calls_of("q").values()) == both
     fleet.dismiss(both[0])
     assert list(fleet.calls_of("q")) == ["c1"]

@@ -29,14 +29,14 @@ def test_a_pair_that_has_a_name_of_its_own_is_called_by_it() -> None:
 
 def test_every_listed_name_is_a_policy() -> None:
     assert [name for name in policy_names() if Policy.named(name).name not in policy_names()] == []
-    assert policy_names()[:3] == ("HexGenFlow", "RoundRobin", "LeastOutstanding")
+    assert policy_names()[:4] == ("LeastHarm", "HexGenFlow", "HexGenFlowLiteral", "RoundRobin")
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("HexgenFlow", "did you mean 'HexGenFlow'"),
-        ("Magic", "no policy or dispatch rule is called 'Magic'; There are: HexGenFlow, RoundRobin"),
+        ("Magic", "no policy or dispatch rule is called 'Magic'; There are: LeastHarm, HexGenFlow"),
         ("RoundRobin+Urgent", "no queue rule is called 'Urgent'; did you mean 'Urgency'"),
         ("RoundRobin+", "no queue rule is called ''"),
     ],

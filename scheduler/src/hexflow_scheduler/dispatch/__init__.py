@@ -45,25 +45,30 @@ class DispatchRule(Protocol):
         ...
 
 
-Score = Callable[[ActiveCall, Sequence[InstanceLoad]], Sequence[float]]
-"""Scores of the candidates for a call, in their order."""
+Score = Callable[[ActiveCall, Sequence[InstanceLoad]], Sequence[float | None]]
+"""Scores of the candidates for a call, in their order; None for one that the rule leaves out."""
 
 
 def one_by_one(siblings: Sequence[ActiveCall], fleet: Fleet, score: Score) -> list[Choice]:
     """Place calls in turn on the candidate of the largest score, each seeing those before it.
 
-    Between equal scores the instance wins that has gone longest without a call.
+    Between equal scores the instance wins that has gone longest without a call. At least one candidate
+    has a score.
     """
     choices = []
     for active in siblings:
         candidates = fleet.candidates(active)
         scores = score(active, candidates)
-        # Rounding lets equals be equal: a score may differ in its last bit with the unit of time.
-        best = max(
-            range(len(candidates)),
-            key=lambda i: (round(scores[i], 9), -candidates[i].last_put, -i),
-        )
-        fleet.put(active, candidates[best])
-        ranked = tuple((load.instance_id, value) for load, value in zip(candidates, scores, strict=True))
-        choices.append(Choice(active, candidates[best], ranked))
+        scored = [(load, value) for load, value in zip(candidates, scores, strict=True) if value is not None]
+        # Rounding lets equals be equal: a score may differ in its last bit with the unit of time. Of
+        # those that are equal in all, ``max`` takes the one that appeared first.
+        best, _ = max(scored, key=lambda pair: (round(pair[1], 9), -pair[0].last_put))
+        fleet.put(active, best)
+        choices.append(Choice(active, best, tuple((load.instance_id, value) for load, value in scored)))
     return choices
+
+
+def reference_seconds(active: ActiveCall, candidates: Sequence[InstanceLoad]) -> float:
+    """Return the mean seconds of a call over its candidates, at least a step: what times are measured by."""
+    seconds = sum(max(load.call_seconds(active), load.speed.quantum) for load in candidates)
+    return seconds / len(candidates)

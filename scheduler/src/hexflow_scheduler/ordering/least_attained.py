@@ -15,9 +15,8 @@ service seen, so that they fit any model. A level is lifted when its first call 
 from collections.abc import Hashable
 from math import inf
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
-from hexflow_scheduler.active import ActiveCall, OpenQuery
+from hexflow_scheduler.active import ActiveCall
 from hexflow_scheduler.call import Usage
 from hexflow_scheduler.levels import Levels
 
@@ -25,6 +24,9 @@ STEP = 2.0
 """Ratio of the bounds of neighbouring levels."""
 STARVING = 4.0
 """Seconds waited for each second served from which a query goes first (the paper's beta)."""
+
+NOTHING = (0.0, 0.0)
+"""Service and waiting of a query that begins."""
 
 
 class LeastAttained:
@@ -34,14 +36,12 @@ class LeastAttained:
 
     def __init__(self) -> None:
         self._levels = Levels(STEP)
-        self._queries: WeakKeyDictionary[OpenQuery, tuple[float, float]] = WeakKeyDictionary()
-        """Seconds of service and of waiting along each query's longest path."""
-        self._calls: dict[str, tuple[float, float]] = {}
-        """The same as each live call was released."""
+        self._calls: dict[str, tuple[float, ...]] = {}
+        """Seconds of service and of waiting along its query's longest path, as each live call was released."""
 
     def key(self, active: ActiveCall, /) -> float:
         """Return the instant of arrival."""
-        self._calls.setdefault(active.call.call_id, self._queries.get(active.query, (0.0, 0.0)))
+        self._calls.setdefault(active.call.call_id, active.query.notes.get(self.name, NOTHING))
         return active.released
 
     def group(self, active: ActiveCall, /) -> Hashable:
@@ -66,8 +66,8 @@ class LeastAttained:
 
     def ended(self, now: float, active: ActiveCall, usage: Usage | None, /) -> None:
         """Raise the query's service to the end of this call's path, if it was answered."""
-        service, waited = self._calls.pop(active.call.call_id, (0.0, 0.0))
+        service, waited = self._calls.pop(active.call.call_id, NOTHING)
         if usage is None or active.sent is None:
             return
         path = service + now - active.sent, waited + active.sent - active.released
-        self._queries[active.query] = max(path, self._queries.get(active.query, (0.0, 0.0)))
+        active.query.notes[self.name] = max(path, active.query.notes.get(self.name, NOTHING))

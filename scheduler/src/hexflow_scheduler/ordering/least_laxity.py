@@ -4,13 +4,13 @@ Source: Mok, "Fundamental design problems of distributed systems for the hard-re
 (MIT, 1983); the "LLF per call" that HexAGenT (arXiv 2605.16637) and others compare with. A call knows
 its query's deadline and its own seconds, and nothing of the stages after it: that is what it lacks
 against ``Urgency`` and ``LatestStart``. All laxities on an instance shrink alike, so the static key
-``deadline - t_comp`` gives their order. A query without deadline has what a call without one is given.
+``deadline - t_comp`` gives their order.
 """
 
 from typing import ClassVar
 
 from hexflow_scheduler.active import ActiveCall
-from hexflow_scheduler.urgency import due
+from hexflow_scheduler.ordering.deadline import due
 
 
 class LeastLaxity:

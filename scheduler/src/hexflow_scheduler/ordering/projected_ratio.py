@@ -17,9 +17,8 @@ paces, so calls are grouped by horizon, rounded to 10 %, within which their orde
 from collections.abc import Hashable
 from math import inf
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
-from hexflow_scheduler.active import ActiveCall, OpenQuery
+from hexflow_scheduler.active import ActiveCall
 from hexflow_scheduler.call import Usage
 from hexflow_scheduler.levels import Levels
 
@@ -34,14 +33,12 @@ class ProjectedRatio:
 
     def __init__(self) -> None:
         self._levels = Levels(ROUNDING)
-        self._queries: WeakKeyDictionary[OpenQuery, float] = WeakKeyDictionary()
-        """Seconds alone along each query's longest path of answered calls."""
         self._calls: dict[str, float] = {}
-        """The same as each live call was released."""
+        """Seconds alone along its query's longest path of answered calls, as each live call was released."""
 
     def key(self, active: ActiveCall, /) -> float:
         """Return the instant from which the ratio counts: the query's arrival less the call's seconds."""
-        self._calls.setdefault(active.call.call_id, self._queries.get(active.query, 0.0))
+        self._calls.setdefault(active.call.call_id, self._path(active))
         return active.query.arrival - active.predicted_seconds
 
     def group(self, active: ActiveCall, /) -> Hashable:
@@ -69,7 +66,10 @@ class ProjectedRatio:
         before = self._calls.pop(active.call.call_id, 0.0)
         if usage is not None:
             path = before + active.alone_seconds
-            self._queries[active.query] = max(path, self._queries.get(active.query, 0.0))
+            active.query.notes[self.name] = (max(path, self._path(active)),)
+
+    def _path(self, active: ActiveCall) -> float:
+        return active.query.notes.get(self.name, (0.0,))[0]
 
     def _horizon(self, active: ActiveCall) -> float:
         return self._calls[active.call.call_id] + active.alone_seconds

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from hexflow_scheduler.active import ActiveCall
 from hexflow_scheduler.levels import Levels
-from hexflow_scheduler.urgency import due
+from hexflow_scheduler.ordering.deadline import due
 
 LIKE = 1.25
 """SLOs within this factor are of one group."""
@@ -37,8 +37,7 @@ class QLM:
 
     def group(self, active: ActiveCall, /) -> Hashable:
         """Return the call's model and the class of its query's SLO."""
-        slo = due(active) - active.query.arrival
-        return active.call.model, self._slos.level(slo) if slo > 0 else None
+        return active.call.model, self._slos.level(active.query.slo_seconds)
 
     def place(self, now: float, head: ActiveCall, /) -> float:
         """Return the deadline of the call that goes first."""
