@@ -34,7 +34,7 @@ from hexflow_operator.conditions import (
 )
 from hexflow_operator.decision import Event, Plan, Reference, reference_to
 from hexflow_operator.defaults import Defaults
-from hexflow_operator.difference import identity, to_apply
+from hexflow_operator.difference import covers, identity, to_apply
 from hexflow_operator.observed import ROUTER_NAME, Key, Manifest, Observed
 from hexflow_operator.poolstatus import pool_verdict
 from hexflow_operator.reading import alive, config_maps_of, read, readable_pools, readable_workflows
@@ -268,7 +268,7 @@ def _superfluous(observed: Observed, desired: Sequence[Manifest]) -> tuple[Refer
 
 def _is_fixed(there: Manifest, desired: Manifest) -> bool:
     """Tell whether a child differs where Kubernetes allows no change: to whom a RoleBinding gives what."""
-    return bool(there["kind"] == "RoleBinding" and there.get("roleRef") != desired["roleRef"])
+    return there["kind"] == "RoleBinding" and not covers(there.get("roleRef"), desired["roleRef"])
 
 
 def _changed(resource: Manifest, status: ResourceStatus) -> dict[str, Any] | None:

@@ -1,4 +1,6 @@
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +10,9 @@ from pydantic import BaseModel
 
 from hexflow_api.gpupool import GPUPoolSpec
 from hexflow_api.workflow import Router
-from support.golden import GOLDEN, RELEASES, cases, observed_of, pod_templates, rendered
+from hexflow_operator.defaults import Defaults
+from hexflow_operator.plan import plan
+from support.golden import GOLDEN, NOW, RELEASES, cases, observed_of, pod_templates, rendered
 
 REMEDY = "run `make golden`, read the difference, and commit it if it is meant"
 LAST_RELEASE = max(
@@ -59,6 +63,15 @@ def test_each_field_of_a_pool_and_of_a_router_is_in_a_golden_case() -> None:
     }
     assert set(fields_of(GPUPoolSpec)) - pools == set()
     assert {path for path in fields_of(Router) if path.count(".") == 0} - routers == set()
+
+
+@pytest.mark.parametrize("stored", sorted((GOLDEN / "stored").glob("*.yaml")), ids=lambda path: path.stem)
+def test_what_a_real_api_server_made_of_the_children_is_no_difference(stored: Path) -> None:
+    key, observed = observed_of(stored.stem)
+    there = tuple(yaml.safe_load_all(stored.read_text()))
+    planned = plan(key, replace(observed, children=there), Defaults(), NOW)
+    assert (planned.apply, planned.delete) == ((), ())
+    assert len(there) == len(plan(key, observed, Defaults(), NOW).apply)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in LAST_RELEASE.glob("*.yaml")))
