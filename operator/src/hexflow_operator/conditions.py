@@ -91,6 +91,15 @@ def transitions(findings: Mapping[ConditionType, Finding], resource: Manifest) -
     )
 
 
+def last_finding(resource: Manifest, kind: ConditionType) -> Finding | None:
+    """Return what was found about the current generation last time, for where nobody can be asked now."""
+    for each in _conditions_of(resource):
+        current = each.get("observedGeneration") == resource["metadata"].get("generation", 0)
+        if each["type"] == kind.value and current and each["reason"] in {reason.value for reason in Reason}:
+            return Finding(status=each["status"], reason=Reason(each["reason"]), message=each["message"])
+    return None
+
+
 def refusal_finding(refused: Sequence[Refusal]) -> Finding | None:
     """Return what keeps an object from being written, in the API server's words."""
     if not refused:

@@ -68,8 +68,6 @@ class RouterReport:
          "pools": {"a100": {"instances": [{"url": "http://…", "ready": false, "message": "…"}]}},
          "workflows": {"shop": {"p95Seconds": 12.3, "attainment": 0.97,
                                 "parameters": {"alpha": {"value": 0.4, "source": "Tuned", "since": "2026-…Z"}}}}}
-
-    A workflow that is not listed is not in force there.
     """
 
     at: float

@@ -14,6 +14,7 @@ from hexflow_operator.conditions import (
     Truth,
     conditions,
     first_of,
+    last_finding,
     stalled_finding,
     transitions,
     truth,
@@ -178,11 +179,9 @@ def _ready(pool: GPUPool, observed: Observed, instances: Instances) -> Finding:
 
 def _ready_endpoints(pool: GPUPool, observed: Observed, instances: Instances) -> Finding:
     if observed.report is None:
-        return Finding(
-            status="Unknown",
-            reason=Reason.ROUTER_NOT_READY,
-            message="the router has not said whether they answer",
-        )
+        silent = "the router has not said whether they answer"
+        known = last_finding(observed.primary, ConditionType.READY) if observed.primary else None
+        return known or Finding(status="Unknown", reason=Reason.ROUTER_NOT_READY, message=silent)
     problem = next(
         (each for each in observed.report.content.get("problems", ()) if _is_about(each, pool)), None
     )

@@ -8,8 +8,11 @@ object::
     outcome.json                        {"reason": "Tuned", "message": "…"}
 """
 
+import contextlib
 import json
 from typing import Any, Final
+
+from pydantic import ValidationError
 
 from hexflow_api import TextToSQLWorkflow
 from hexflow_api.condition import Reason
@@ -56,23 +59,25 @@ def tuning_finding(
 
 
 def parameters_in_force(
-    workflow: TextToSQLWorkflow, report: RouterReport | None
+    workflow: TextToSQLWorkflow, resource: Manifest, report: RouterReport | None
 ) -> dict[str, ParameterInForce]:
-    """Return the parameters of the workflow's policy: what the router says, else what the spec begins with."""
+    """Return the parameters of the workflow's policy: what the router says, else what is pinned, was tuned, or begins."""
     reported = _of_report(workflow, report).get("parameters")
     if isinstance(reported, dict):
-        return {
-            name: ParameterInForce.model_validate(each)
-            for name, each in sorted(reported.items())
-            if each.get("source") in ("Pinned", "Seed", "Tuned", "Default")
-        }
+        with contextlib.suppress(ValidationError):  # a router of another version says what we do not know
+            return {name: ParameterInForce.model_validate(each) for name, each in sorted(reported.items())}
     scheduling = workflow.spec.scheduling
-    given = {name: getattr(scheduling, name, None) for name in PARAMETERS.get(scheduling.rules[0], {})}
-    return {
-        name: ParameterInForce(value=each.initial, source="Seed" if each.value is None else "Pinned")
-        for name, each in given.items()
-        if each is not None
-    }
+    before = (resource.get("status") or {}).get("parameters") or {}
+    found = {}
+    for name in PARAMETERS.get(scheduling.rules[0], {}):
+        given, last = getattr(scheduling, name, None), before.get(name)
+        if given is not None and given.value is not None:
+            found[name] = ParameterInForce(value=given.value, source="Pinned")
+        elif report is None and last and last["source"] in ("Tuned", "Default"):
+            found[name] = ParameterInForce.model_validate(last)
+        elif given is not None:
+            found[name] = ParameterInForce(value=given.initial, source="Seed")
+    return found
 
 
 def recommended_parameters(policy: Manifest | None) -> dict[str, RecommendedParameter]:

@@ -6,7 +6,15 @@ from hexflow_api import GPUPool, Resources, TextToSQLWorkflow
 from hexflow_api.condition import Condition, ConditionType, Reason
 from hexflow_api.reference import dangling
 from hexflow_api.status import TextToSQLWorkflowStatus
-from hexflow_operator.conditions import Finding, Truth, conditions, first_of, stalled_finding, transitions
+from hexflow_operator.conditions import (
+    Finding,
+    Truth,
+    conditions,
+    first_of,
+    last_finding,
+    stalled_finding,
+    transitions,
+)
 from hexflow_operator.decision import Event
 from hexflow_operator.observed import ROUTER_NAME, Manifest, Observed
 from hexflow_operator.pods import PATIENT, troubles
@@ -63,7 +71,7 @@ def workflow_verdict(
             "conditions": tuple(map(Condition.model_validate, conditions(findings, resource, now=now))),
             "url": f"http://{ROUTER_NAME}.{workflow.metadata.namespace}.svc/v1/workflows/{workflow.name}/queries",
             "policy": leading.spec.scheduling.policy,
-            "parameters": parameters_in_force(workflow, observed.report) or None,
+            "parameters": parameters_in_force(workflow, resource, observed.report) or None,
             "recommended": recommended_parameters(policy) or None,
             **measured(workflow, resource, observed.report),
         }
@@ -95,7 +103,8 @@ def _reason(workflow: TextToSQLWorkflow, resources: Resources, path: str) -> Rea
 def _reported(workflow: TextToSQLWorkflow, observed: Observed) -> Finding | None:
     """Return what the router complains about."""
     if observed.report is None:
-        return None
+        known = last_finding(observed.primary, ConditionType.READY) if observed.primary else None
+        return known if known and known.reason is Reason.SECRET_NOT_FOUND else None
     for problem in observed.report.content.get("problems", ()):
         if (problem.get("kind"), problem.get("name")) != ("TextToSQLWorkflow", workflow.name):
             continue

@@ -213,6 +213,8 @@ def test_endpoints_are_as_the_router_says() -> None:
         status = status_of(pool, report=report(pools={"a100": {"instances": instances}}))
         assert condition_of(status)[:2] == told
     assert "10.0.0.7:8000: the router does not know it yet" in condition_of(status)[2]
+    again = status_of(pool | {"status": status})
+    assert condition_of(again or status)[:2] == told, "an operator that has just started has not asked yet"
 
 
 def test_a_secret_that_the_router_misses_is_told_at_the_pool() -> None:

@@ -1,3 +1,4 @@
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -174,6 +175,9 @@ def test_parameters_are_what_the_router_says_else_what_the_spec_begins_with() ->
     assert (
         status_of(workflow, report=report(workflows={"shop": {"parameters": tuned}}))["parameters"] == tuned
     )
+    newer = {"alpha": {"value": 0.4, "source": "Guessed"}}
+    told = status_of(workflow, report=report(workflows={"shop": {"parameters": newer}}))
+    assert told["parameters"]["alpha"]["source"] == "Seed"
 
 
 def a_policy(**data: str) -> Object:
@@ -285,3 +289,26 @@ def test_transitions_are_told_once_and_only_status_moves_the_time() -> None:
     assert served.status is not None
     assert served.status["conditions"][0]["lastTransitionTime"] == timestamp(NOW + 120)
     assert served.events[0].regarding.uid == workflow["metadata"]["uid"]
+
+
+def test_an_operator_that_has_just_started_changes_nothing_of_what_the_router_has_said() -> None:
+    workflow = a_workflow(
+        scheduling={"policy": "HexGenFlow", "alpha": {"seed": 0.5, "min": 0.1, "max": 0.9}},
+        tuning={"mode": "Auto"},
+    )
+    problem = {
+        "kind": "TextToSQLWorkflow",
+        "name": "shop",
+        "reason": "SecretNotFound",
+        "message": "no key dsn",
+    }
+    tuned = {"parameters": {"alpha": {"value": 0.4, "source": "Tuned", "since": THEN}}, "p95Seconds": 3.0}
+    said = report(workflows={"shop": tuned}, problems=[problem])
+    workflow |= {"status": status_of(workflow, report=said)}
+    assert status_of(workflow) is None
+    pinned = deepcopy(workflow)
+    pinned["spec"]["scheduling"]["alpha"] = {"value": 0.7}
+    pinned["metadata"] |= {"generation": 2, "resourceVersion": "2"}
+    status = status_of(pinned)
+    assert status["parameters"] == {"alpha": {"value": 0.7, "source": "Pinned"}}
+    assert condition_of(status)[0] == "True", "what was said of another generation is no longer true"
