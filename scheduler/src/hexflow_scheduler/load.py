@@ -184,21 +184,20 @@ class InstanceLoad:
         return max(0.0, self._prefilled_at - now) + self._waiting_prefill
 
     def start_seconds(self, now: float, active: ActiveCall) -> float:
-        """Return the seconds until the engine is expected to have a free slot and KV for a call that comes now.
+        """Return the seconds until the engine is expected to have a slot and KV for a call that comes now.
 
-        What is short, over what the running calls hold, times the mean of what is left of them.
+        The share of its slots, or of its KV, that is short, times the mean of what is left of all calls here.
         """
-        if not self._running:
-            return 0.0
-        call = active.call
+        call, profile = active.call, self.instance.profile
         slots_short = self.slots_waiting + call.samples - self.free_slots
         kv_short = self.kv_waiting + own_tokens(active, call.prefix) - self.free_kv_tokens
-        if slots_short <= 0 and kv_short <= 0:
+        calls = len(self._running) + len(self.queue)
+        if calls == 0 or (slots_short <= 0 and kv_short <= 0):
             return 0.0
         quantum = self.speed.quantum
         left = sum(max(quantum, running.predicted_finish - now) for running in self._running.values())
-        short = max(slots_short / (self.slots_taken + self.foreign), kv_short / max(1, self.kv_taken))
-        return short * left / len(self._running)
+        short = max(slots_short / profile.slots, kv_short / profile.kv_tokens)
+        return short * (left + self._waiting_seconds) / calls
 
     def finish_seconds(self, now: float, active: ActiveCall) -> float:
         """Return the seconds until a call that comes now is expected to be done here."""
