@@ -197,17 +197,37 @@ RULES_BROKEN: tuple[Bad, ...] = (
         "a stage may only narrow the workflow's pools",
     ),
     *(
-        Bad(workflow_data(scheduling={name: values}), f"spec.scheduling.{name}{field}", words)
-        for name in ("alpha", "beta")
-        for values, field, words in (
-            ({"value": 0.5, "seed": 0.5}, "", "give either value (pinned) or seed, min and max"),
-            ({"seed": 0.5, "min": 0.1}, "", "give either value (pinned) or seed, min and max"),
-            ({}, "", "give either value (pinned) or seed, min and max"),
-            ({"seed": 0.5, "min": 0.6, "max": 0.9}, "", "put them in order"),
-            ({"seed": 0.5, "min": 0.1, "max": 0.4}, "", "min must not exceed seed, nor seed exceed max"),
-            ({"value": 2000}, ".value", "choose a value there"),
-            ({"value": -1}, ".value", "choose a value there"),
+        Bad(
+            workflow_data(scheduling={"policy": policy, name: values}),
+            f"spec.scheduling.{name}{field}",
+            words,
         )
+        for policy, name, low, high in (
+            ("HexGenFlow", "alpha", 0.2, 0.8),
+            ("HexGenFlow+FCFS", "beta", 0.2, 0.8),
+            ("LeastHarm", "exponent", 2, 4),
+        )
+        for values, field, words in (
+            ({"value": low, "seed": low}, "", "give either value (pinned) or seed, min and max"),
+            ({"seed": low, "min": low}, "", "give either value (pinned) or seed, min and max"),
+            ({}, "", "give either value (pinned) or seed, min and max"),
+            ({"seed": low, "min": high, "max": high}, "", "put them in order"),
+            ({"seed": high, "min": low, "max": low}, "", "min must not exceed seed, nor seed exceed max"),
+            ({"value": 2000}, ".value", f"{name} of {policy.partition('+')[0]} lies between"),
+            ({"value": -1}, ".value", f"{name} of {policy.partition('+')[0]} lies between"),
+        )
+    ),
+    Bad(
+        workflow_data(scheduling={"policy": "HexGenFlowLiteral", "alpha": {"value": 2}}),
+        "spec.scheduling.alpha.value",
+        "alpha of HexGenFlowLiteral lies between 0 and 1",
+    ),
+    Bad(
+        workflow_data(
+            scheduling={"policy": "HexGenFlowLiteral+FCFS", "beta": {"seed": 1, "min": 0, "max": 2}}
+        ),
+        "spec.scheduling.beta.min",
+        "beta of HexGenFlowLiteral lies between",
     ),
 )
 """Objects that break a rule of ours."""

@@ -194,6 +194,12 @@ GOOD: dict[str, dict[str, Any]] = {
     "a pair of rules as policy": workflow_data(scheduling={"policy": "RoundRobin+FCFS"}),
     "bounds that are one value": workflow_data(scheduling={"alpha": {"seed": 0, "min": 0, "max": 0}}),
     "a whole number as a parameter": workflow_data(scheduling={"alpha": {"value": 1}}),
+    "the exponent of LeastHarm": workflow_data(
+        scheduling={"policy": "LeastHarm", "exponent": {"seed": 3, "min": 1.5, "max": 5}}
+    ),
+    "a parameter that the policy does not take": workflow_data(
+        scheduling={"policy": "RoundRobin", "beta": {"value": 5000}}
+    ),
     "a word of cron": workflow_data(tuning={"mode": "Recommend", "schedule": "@hourly"}),
     "the longest deadline": workflow_data(slo={"deadlineSeconds": 86_400}),
 }

@@ -151,9 +151,7 @@ class GPUPoolSpec(ResourceModel):
     selector: LabelSelector | None = None
     """Use vLLM pods of your own with these labels."""
     endpoints: (
-        Annotated[
-            tuple[Endpoint, ...], Field(min_length=1, max_length=64, json_schema_extra=keyed_by("url"))
-        ]
+        Annotated[tuple[Endpoint, ...], Field(min_length=1, max_length=64, json_schema_extra=keyed_by("url"))]
         | None
     ) = None
     """Use servers that run already, in the cluster or not."""

@@ -167,11 +167,13 @@ class Scheduling(ResourceModel):
     policy: Annotated[str, Field(json_schema_extra={"pattern": POLICY_NAME, "maxLength": 63})] = (
         DEFAULT_POLICY
     )
-    """A dispatch rule, or `<dispatch rule>+<queue rule>`: see [the policies](policies.md)."""
+    """A dispatch rule, or `<dispatch rule>+<queue rule>`; docs/reference/policies.md has each."""
     alpha: Parameter | None = None
     """HexGenFlow's balance between the fastest instance (1) and the shortest queue (0)."""
     beta: Parameter | None = None
     """HexGenFlow's scale of the queue term."""
+    exponent: Parameter | None = None
+    """LeastHarm's weight of late queries: 1 minds the mean, more the latest."""
 
     @field_validator("policy")
     @classmethod
@@ -188,7 +190,7 @@ class Scheduling(ResourceModel):
     @property
     def initial_parameters(self) -> dict[str, float]:
         """The values that are given for parameters of the policy's dispatch rule; those of other rules are left out."""
-        given = {"alpha": self.alpha, "beta": self.beta}
+        given = {"alpha": self.alpha, "beta": self.beta, "exponent": self.exponent}
         taken = PARAMETERS.get(self.rules[0], {})
         return {name: each.initial for name, each in given.items() if each is not None and name in taken}
 

@@ -1,10 +1,13 @@
 """The rules of a TextToSQLWorkflow."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from hexflow_api.policy import PARAMETERS
+from hexflow_api.policy import DEFAULT_POLICY, PARAMETERS, POLICIES
 from hexflow_api.rule import Rule, exactly_one, names, seen_before, selectors, set_fields, unless
+
+TUNABLE: Final = ("alpha", "beta", "exponent")
+"""Parameters of policies that a resource may give."""
 
 
 def _repeated(items: Iterable[Any]) -> Iterator[str]:
@@ -78,27 +81,32 @@ def _ordered_bounds(parameter: Any) -> Iterator[str]:
     yield from unless(parameter.min <= parameter.seed <= parameter.max)
 
 
-def _outside(low: float, high: float) -> Callable[[Any], Iterator[str]]:
-    def faults(parameter: Any) -> Iterator[str]:
-        for name in ("value", "seed", "min", "max"):
-            given = getattr(parameter, name)
+def _policy_bounds(dispatch: str, name: str) -> Rule:
+    """Bound a parameter under the one dispatch rule that takes it so; under others it has no effect."""
+    low, high = PARAMETERS[dispatch][name]
+    named = f"self.policy == '{dispatch}' || self.policy.startsWith('{dispatch}+')"
+    in_force = f"(has(self.policy) ? ({named}) : {str(dispatch == POLICIES[DEFAULT_POLICY][0]).lower()})"
+    bounds = " && ".join(
+        f"(!has(self.{name}.{field}) || (self.{name}.{field} >= {low} && self.{name}.{field} <= {high}))"
+        for field in ("value", "seed", "min", "max")
+    )
+
+    def faults(scheduling: Any) -> Iterator[str]:
+        parameter = getattr(scheduling, name)
+        if parameter is None or scheduling.rules[0] != dispatch:
+            return
+        for field in ("value", "seed", "min", "max"):
+            given = getattr(parameter, field)
             if given is not None and not low <= given <= high:
-                yield name
+                yield f"{name}.{field}"
 
-    return faults
-
-
-def _bounds(name: str) -> Rule:
-    low, high = PARAMETERS["HexGenFlow"][name]
     return Rule(
         kind="TextToSQLWorkflow",
-        path=f"spec.scheduling.{name}",
-        cel=" && ".join(
-            f"(!has(self.{field}) || (self.{field} >= {low} && self.{field} <= {high}))"
-            for field in ("value", "seed", "min", "max")
-        ),
-        message=f"{name} lies between {low:g} and {high:g}; choose a value there",
-        faults=_outside(low, high),
+        path="spec.scheduling",
+        field=name,
+        cel=f"!has(self.{name}) || !{in_force} || ({bounds})",
+        message=f"{name} of {dispatch} lies between {low:g} and {high:g}; choose a value there",
+        faults=faults,
     )
 
 
@@ -194,9 +202,12 @@ WORKFLOW_RULES: Final[tuple[Rule, ...]] = (
         message="a stage may only narrow the workflow's pools; add the pool to spec.pools.names or take it out here",
         faults=_foreign_pools,
     ),
-    *_parameter("alpha"),
-    _bounds("alpha"),
-    *_parameter("beta"),
-    _bounds("beta"),
+    *(rule for name in TUNABLE for rule in _parameter(name)),
+    *(
+        _policy_bounds(dispatch, name)
+        for dispatch, parameters in PARAMETERS.items()
+        for name in TUNABLE
+        if name in parameters
+    ),
 )
 """What must hold of a TextToSQLWorkflow."""
