@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-pytest_plugins = ["support.cluster", "support.definitions"]
+pytest_plugins = ["support.cluster", "support.definitions", "support.operators"]
 
 REMEDIES = {"vllm": "make vllm", "cluster": "make cluster"}
 """Marker of an optional part -> the command that adds it."""

@@ -250,8 +250,9 @@ class Cluster:
         more: str | None = None
         while True:
             page = await self._read(path, {**query, "continue": more}, accept)
-            # The items of a list do not say what they are; the list does.
-            items += [{**item, "apiVersion": kind.api_version, "kind": kind.kind} for item in page["items"]]
+            # The items of a list do not say what they are; a list of names that has none says null.
+            found = page["items"] or ()
+            items += [{**item, "apiVersion": kind.api_version, "kind": kind.kind} for item in found]
             more = page["metadata"].get("continue")
             if not more:
                 return Listing(items=tuple(items), resource_version=page["metadata"]["resourceVersion"])
