@@ -32,7 +32,8 @@ vllm: install ## Install a real vLLM for the CPU, which the contract tests then 
 
 .PHONY: cluster
 cluster: install ## Build a real Kubernetes once (10 CPU minutes), which the cluster tests then use; TIER=c for real pods
-	PYTHON=$(BIN)/python tests/cluster/build.sh $(TIER)
+	PYTHON=$(abspath $(BIN))/python tests/cluster/build.sh $(TIER)
+	$(if $(filter c,$(TIER)),tests/cluster/packages.sh && PYTHON=$(abspath $(BIN))/python tests/cluster/images/build.sh)
 
 .PHONY: cluster-up
 cluster-up: install ## Keep that Kubernetes for development until ctrl-C, with fake GPU nodes
@@ -41,6 +42,10 @@ cluster-up: install ## Keep that Kubernetes for development until ctrl-C, with f
 .PHONY: bench
 bench: install ## Measure how well an emulated instance keeps its GPU's time (some minutes, quiet machine)
 	$(BIN)/python tests/bench/emulated_time.py
+
+.PHONY: compiled
+compiled: install ## Compile kernel and simulation into build/compiled (needs a C compiler); PYTHONPATH=build/compiled uses it
+	$(BIN)/python scheduler/compile.py --into build/compiled
 
 .PHONY: check
 check: install ## Format, lint, types, import contracts, unit tests

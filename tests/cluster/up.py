@@ -7,14 +7,12 @@ beside it with `hexflow operator`.
 import argparse
 import signal
 import sys
-from pathlib import Path
 
 from support.apiserver import ApiServer
 from support.binaries import BinariesMissing, binaries
 from support.controllers import ControlPlane
+from support.definitions import define
 from support.runfolder import RunFolder
-
-ROOT = Path(__file__).parents[2]
 
 
 def main() -> None:
@@ -30,9 +28,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with RunFolder() as folder:
         server = ApiServer(binaries=folder_of_binaries, folder=folder)
-        crds = sorted(map(str, (ROOT / "crds").glob("*.hexflow.dev.yaml")))
-        if crds:
-            server.kubectl()("apply", "--server-side", *(word for crd in crds for word in ("-f", crd)))
+        define(server.api)
         controllers = ControlPlane(server)
         try:
             for _ in range(wishes.nodes):

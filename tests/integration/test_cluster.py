@@ -125,6 +125,8 @@ def test_a_killed_test_run_leaves_no_process_and_no_file(tmp_path: Path, how: si
         "-q",
         "-p",
         "support.cluster",
+        "-p",
+        "support.definitions",
         "-c",
         str(ROOT / "pyproject.toml"),
     ]

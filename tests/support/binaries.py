@@ -1,6 +1,7 @@
 """Where the binaries of the test Kubernetes are: a folder of the developer's own, or what `make cluster` built."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,8 @@ class BinariesMissing(Exception):
 
 def binaries(tier: str) -> Path:
     """Return the folder with the binaries of a tier."""
+    if shutil.which("openssl") is None:
+        raise BinariesMissing("openssl is not installed; it makes the key that tokens are signed with")
     where = subprocess.run([BUILD, "--where"], check=True, text=True, stdout=subprocess.PIPE)
     folder = Path(where.stdout.strip())
     missing = [name for name in NEEDED[tier] if not os.access(folder / name, os.X_OK)]

@@ -21,8 +21,6 @@ from support.kubernetes import ApiError, Kubectl
 from support.runfolder import RunFolder
 from support.waiting import until
 
-CRDS = Path(__file__).parents[2] / "crds"
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what uses a cluster, and give it time: a server on busy cores may need a minute to start."""
@@ -46,8 +44,11 @@ def api_server() -> Iterator[ApiServer]:
 
 
 @pytest.fixture(scope="session")
-def control_plane(api_server: ApiServer) -> Iterator[ControlPlane]:
-    """Add the controllers and the scheduler to the API server of all tests (tier b)."""
+def control_plane(api_server: ApiServer, definitions: None) -> Iterator[ControlPlane]:
+    """Add the controllers and the scheduler to the API server of all tests (tier b).
+
+    Our custom resources come first: the garbage collector looks for new kinds but every half minute.
+    """
     _binaries("b")
     controllers = ControlPlane(api_server)
     try:
@@ -86,19 +87,6 @@ def kubectl(api_server: ApiServer, namespace: str) -> Kubectl:
 def audit_log(api_server: ApiServer) -> AuditLog:
     """Return what the API server is asked from the test's start on."""
     return api_server.audit_log().from_now_on()
-
-
-@pytest.fixture
-def crds(api_server: ApiServer) -> list[str]:
-    """Have our custom resources installed as `crds/` defines them; a test may delete them. Return their names."""
-    files = sorted(CRDS.glob("*.hexflow.dev.yaml"))
-    assert files, f"{CRDS} has no custom resource: run `make generate`"
-    names = [file.stem for file in files]
-    kubectl = api_server.kubectl(api_server.kubeconfig_as("fixtures"))
-    arguments = [word for file in files for word in ("-f", str(file))]
-    kubectl("apply", "--server-side", "--force-conflicts", *arguments)
-    kubectl("wait", "--for=condition=Established", "--timeout=60s", *(f"crd/{name}" for name in names))
-    return names
 
 
 @pytest.fixture
