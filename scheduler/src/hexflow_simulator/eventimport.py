@@ -5,6 +5,7 @@ put together again; what an instance or a policy did is left behind. Only querie
 written count: of the others nobody knows the rest.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,9 @@ from hexflow_scheduler.eventlog import START, Record, decode
 from hexflow_simulator.complaint import InvalidTrace, Where
 from hexflow_simulator.lines import text_lines
 from hexflow_simulator.query import SimulatedCall, SimulatedQuery, SimulatedStage
+from hexflow_simulator.shape import calls_of
+
+_MOST_TOKENS = 10**8
 
 
 @dataclass(slots=True)
@@ -59,8 +63,7 @@ class EventLogFile:
         """Yield the queries in the order they arrived, the first at instant 0."""
         last = 0.0
         waiting: dict[str, _Open] = {}
-        for run, ended in _followed(self.path, waiting, self.complete):
-            del ended
+        for _, run, _ in _followed(self.path, waiting, self.complete):
             while waiting:
                 query_id, query = next(iter(waiting.items()))
                 if not query.done:
@@ -76,13 +79,14 @@ def read_event_log(path: Path) -> EventLogFile:
     arrivals: list[float] = []
     seen = 0
     waiting: dict[str, _Open] = {}
-    for run, ended in _followed(path, waiting, None):
+    for line, run, ended in _followed(path, waiting, None):
         if ended is None:
             seen += len(waiting)  # cut off by a new run
             continue
         query = waiting.pop(ended)
         seen += 1
         if any(released.usage for released in query.calls.values()):
+            _check(Where(str(path), line), ended, query)
             complete.add(hash((run, ended)))
             arrivals = [min([query.arrival, *arrivals]), max([query.arrival, *arrivals])]
     if not complete:
@@ -101,9 +105,9 @@ def read_event_log(path: Path) -> EventLogFile:
 
 def _followed(
     path: Path, waiting: dict[str, _Open], complete: frozenset[int] | None
-) -> Iterator[tuple[int, str | None]]:
-    """Put what is known of each query into ``waiting``; yield the log's run and the id of each query that ends, None before
-    a new run.
+) -> Iterator[tuple[int, int, str | None]]:
+    """Put what is known of each query into ``waiting``; yield line, run and id of each query that ends,
+    None for the id before a new run.
 
     With ``complete``, queries that are not among them are passed over, so that none is waited for in vain.
     """
@@ -112,7 +116,7 @@ def _followed(
     for number, line in text_lines(path):
         record = _record(Where(str(path), number), line)
         if record.input == START:
-            yield run, None
+            yield number, run, None
             run += 1
             waiting.clear()
             calls.clear()
@@ -135,7 +139,24 @@ def _followed(
         for ended in _ended(record, waiting, calls):
             if query := waiting.get(ended):
                 query.done = True
-                yield run, ended
+                yield number, run, ended
+
+
+def _check(where: Where, query_id: str, query: _Open) -> None:
+    """Refuse a query whose records are well formed and make no sense."""
+    try:
+        found = _simulated(query_id, query, arrival=query.arrival)
+        sound = math.isfinite(found.arrival) and all(
+            isinstance(tokens, int) and tokens <= _MOST_TOKENS
+            for _, call in calls_of(found.stages)
+            for tokens in (call.prompt_tokens, call.output_tokens, *(block.tokens for block in call.prefix))
+        )
+    except (TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+        sound = False
+    if not sound:
+        raise InvalidTrace(
+            where, f"query {query_id!r} has instants or lengths that make no sense", "leave its lines out"
+        )
 
 
 def _record(where: Where, line: str) -> Record:

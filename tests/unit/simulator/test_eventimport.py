@@ -1,0 +1,180 @@
+"""A router's event log becomes the very queries that it was about."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hexflow_scheduler import Policy, PrefixBlock, RecordingKernel, Usage
+from hexflow_scheduler.eventlog import VERSION
+from hexflow_simulator import (
+    SimulatedCall,
+    SimulatedInstance,
+    SimulatedQuery,
+    SimulatedStage,
+    simulate,
+)
+from hexflow_simulator.complaint import InvalidTrace
+from hexflow_simulator.eventimport import read_event_log
+from support.calls import a_call, an_instance
+from support.tracefiles import a_file
+from support.workloads import a_workload
+
+
+def logged(folder: Path, queries: Iterable[SimulatedQuery]) -> Path:
+    """Return the event log of a run."""
+    lines: list[str] = []
+    fleet = [
+        SimulatedInstance(instance=an_instance(name, models=frozenset({"coder"}))) for name in ("a", "b")
+    ]
+    simulate(queries, fleet, Policy.named("LeastOutstanding"), sink=lines.append)
+    return a_file(folder, *lines, name="events.jsonl")
+
+
+def told(query: SimulatedQuery) -> SimulatedQuery:
+    """Return what a log can tell of a query: not the stages that were skipped, nor its base."""
+    return replace(query, base_seconds=None, stages=tuple(stage for stage in query.stages if stage.calls))
+
+
+@pytest.mark.parametrize("mix", ["natural", "modern", "short"])
+def test_a_log_gives_back_the_queries_that_were_run(tmp_path: Path, mix: str) -> None:
+    workload = a_workload(mix, databases=3, base_seconds=40.0)
+    queries = list(workload.queries(1, count=12))
+    trace = read_event_log(logged(tmp_path, queries))
+    assert (trace.count, trace.left_out) == (12, 0)
+    start = queries[0].arrival
+    expected = [replace(told(query), arrival=query.arrival - start) for query in queries]
+    found = list(trace)
+    assert [query.stages for query in found] == [query.stages for query in expected]
+    assert [query.arrival for query in found] == pytest.approx([query.arrival for query in expected])
+    assert [query.slo_seconds for query in found] == pytest.approx([200.0] * 12)
+    assert [(query.query_id, query.model, query.workflow) for query in found] == [
+        (query.query_id, query.model, query.workflow) for query in expected
+    ]
+    assert list(trace) == found
+
+
+def test_stages_that_ran_side_by_side_do_so_again(tmp_path: Path) -> None:
+    call = SimulatedCall(prompt_tokens=500, output_tokens=20)
+    long = SimulatedCall(prompt_tokens=500, output_tokens=200)
+    stages = (
+        SimulatedStage(name="link", calls=(call,)),
+        SimulatedStage(name="draft", calls=(long,)),
+        SimulatedStage(name="tests", calls=(call,), after=("link",)),
+        SimulatedStage(name="judge", calls=(call,), after=("draft", "tests")),
+    )
+    query = SimulatedQuery(query_id="q", arrival=0.0, stages=stages, model="coder")
+    (found,) = read_event_log(logged(tmp_path, [query]))
+    assert [(stage.name, stage.after) for stage in found.stages] == [
+        ("link", ()),
+        ("draft", ()),
+        ("tests", ("link",)),
+        ("judge", ("draft", "tests")),
+    ]
+
+
+def test_calls_that_several_of_a_stage_released_hang_below_them(tmp_path: Path) -> None:
+    judge = SimulatedCall(prompt_tokens=400, output_tokens=5)
+    first = SimulatedCall(prompt_tokens=500, output_tokens=20, then=(judge, judge, judge))
+    query = SimulatedQuery(
+        query_id="q", arrival=3.0, stages=(SimulatedStage(name="judge", calls=(first,)),), model="coder"
+    )
+    (found,) = read_event_log(logged(tmp_path, [query]))
+    assert found.stages == query.stages
+
+
+class Log:
+    """Write a log by hand."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.kernel = RecordingKernel(Policy.named("RoundRobin"), sink=self.lines.append)
+        self.kernel.instance(0.0, an_instance("a"))
+
+    def call(
+        self, now: float, name: str, *, query: str = "", output: int | None = 50, **fields: object
+    ) -> None:
+        """Let a call arrive, and be answered a second later unless its output is None."""
+        fields = {"query_id": query or name, "query_arrival": now, **fields}
+        self.kernel.arrive(now, [a_call(name, **fields)])
+        if output is None:
+            self.kernel.failed(now + 1, name, reason="Broken", retryable=False)
+        else:
+            self.kernel.finished(now + 1, name, Usage(prompt_tokens=1234, output_tokens=output))
+
+
+def test_a_call_without_a_query_is_a_query_of_its_own(tmp_path: Path) -> None:
+    log = Log()
+    log.call(1000.0, "c1", tenant="t", deadline=1060.0)
+    log.call(1005.0, "c2")
+    first, second = read_event_log(a_file(tmp_path, *log.lines))
+    assert (first.arrival, second.arrival) == (0.0, 5.0)
+    assert (first.tenant, first.slo_seconds, second.slo_seconds) == ("t", 60.0, None)
+    assert first.stages == (
+        SimulatedStage(
+            name="call", calls=(SimulatedCall(prompt_tokens=1234, output_tokens=50, max_tokens=100),)
+        ),
+    )
+
+
+def test_lengths_are_those_that_the_engine_counted(tmp_path: Path) -> None:
+    log = Log()
+    blocks = (PrefixBlock(key="t", tokens=1000), PrefixBlock(key="t/s", tokens=900))
+    log.call(0.0, "c", prompt_tokens=2000, prefix=blocks, samples=3, output=300)
+    (query,) = read_event_log(a_file(tmp_path, *log.lines))
+    calls = query.stages[0].calls
+    assert [(call.prompt_tokens, call.output_tokens) for call in calls] == [(1234, 100)] * 3
+    # by its own count the prompt is shorter than the blocks that it was said to begin with
+    assert calls[0].prefix == blocks[:1]
+
+
+def test_queries_that_did_not_end_or_were_never_answered_are_left_out_and_counted(tmp_path: Path) -> None:
+    log = Log()
+    log.call(0.0, "a0", query="a", stage="draft")
+    log.kernel.query_ended(2.0, "a")
+    log.call(3.0, "b0", query="b", stage="draft")
+    log.call(5.0, "c0", query="c", stage="draft", output=None)
+    log.kernel.query_ended(7.0, "c", answered=False)
+    trace = read_event_log(a_file(tmp_path, *log.lines))
+    assert ([query.query_id for query in trace], trace.count, trace.left_out) == (["a"], 1, 2)
+
+
+def test_a_call_that_failed_is_left_out_of_its_query(tmp_path: Path) -> None:
+    log = Log()
+    log.call(0.0, "a0", query="a", stage="draft")
+    log.call(0.0, "a1", query="a", stage="draft", output=None)
+    log.kernel.query_ended(2.0, "a")
+    (query,) = read_event_log(a_file(tmp_path, *log.lines))
+    assert len(query.stages[0].calls) == 1
+
+
+def test_a_log_may_hold_several_runs(tmp_path: Path) -> None:
+    first, second = Log(), Log()
+    first.call(0.0, "a0", query="a", stage="draft")
+    first.kernel.query_ended(2.0, "a")
+    first.call(3.0, "b0", query="b", stage="draft")
+    second.call(50.0, "a0", query="a", stage="draft")
+    second.kernel.query_ended(52.0, "a")
+    trace = read_event_log(a_file(tmp_path, *first.lines, *second.lines))
+    assert [(query.query_id, query.arrival) for query in trace] == [("a", 0.0), ("a@2", 50.0)]
+    assert (trace.left_out, trace.seconds) == (1, 50.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda lines: lines[1:], "F:1: no start record before it; give a log from its beginning"),
+        (lambda lines: [*lines[:2], lines[2][:40]], "F:3: no record of an event log"),
+        (lambda lines: [lines[0].replace(f'"v":{VERSION}', '"v":99')], "F:1: a record of version 99"),
+        (lambda lines: lines[:2], "F: no query that ended while the log was written; give a longer log"),
+        (lambda lines: [], "F: an empty file"),
+    ],
+)
+def test_a_bad_log_is_named_with_what_to_do(tmp_path: Path, change, said: str) -> None:  # type: ignore[no-untyped-def]
+    log = Log()
+    log.call(0.0, "c1")
+    path = a_file(tmp_path, *change(log.lines))
+    with pytest.raises(InvalidTrace) as caught:
+        read_event_log(path)
+    assert str(caught.value).replace(str(path), "F").startswith(said)
