@@ -11,7 +11,7 @@ from hexflow_operator.plan import plan
 from support.apiserver import ApiServer
 from support.definitions import served_at
 from support.golden import GOLDEN, NOW, cases, pod_templates
-from support.kubernetes import Api, Object
+from support.kubernetes import Api, ApiError, Object
 
 PATHS = {
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
@@ -75,3 +75,36 @@ def test_the_api_server_takes_the_children_and_nothing_is_left_to_apply(
     for child, manifest in zip(children, first, strict=True):
         unchanged = applied(api, manifest, namespace)
         assert unchanged["metadata"]["resourceVersion"] == child["metadata"]["resourceVersion"]
+
+
+WIDE = {"pool-cache-host-path", "pool-pod-template"}
+"""Cases that ask for more than PodSecurity `restricted` allows: a folder of the node, the escape hatch."""
+
+
+ACCOUNT = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "pods"}}
+
+
+@pytest.fixture
+def narrow_namespace(api_server: ApiServer, namespace: str) -> str:
+    label = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
+    api_server.api.patch(f"/api/v1/namespaces/{namespace}", label)
+    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    api_server.api.patch(f"{accounts}/pods", ACCOUNT, kind="apply", fieldManager="tests")
+    return namespace
+
+
+def test_every_pod_keeps_to_the_restricted_standard(api_server: ApiServer, narrow_namespace: str) -> None:
+    refused = {}
+    for case in cases():
+        for name, text in pod_templates(case):
+            template = yaml.safe_load(text)
+            spec = {**template["spec"], "serviceAccountName": "pods"}
+            spec.pop("runtimeClassName", None)  # the server knows no such class, and none of the priority
+            spec.pop("priorityClassName", None)
+            pod = {"metadata": {**template["metadata"], "generateName": "try-"}, "spec": spec}
+            try:
+                api_server.api.create(f"/api/v1/namespaces/{narrow_namespace}/pods", pod, dryRun="All")
+            except ApiError as error:
+                refused[name.removesuffix(".yaml")] = error.message
+    assert set(refused) == WIDE, refused
+    assert all("PodSecurity" in message for message in refused.values())
