@@ -1,4 +1,4 @@
-"""Describe the resources: `python crds/describe_resources.py` rewrites docs/reference/resources.md from the models."""
+"""Describe the resources: `make generate` rewrites docs/reference/resources.md from the models."""
 
 import argparse
 import sys
@@ -6,23 +6,45 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hexflow_api import GPUS, RULES, GPUPool, TextToSQLWorkflow, builtin_profiles
+from pydantic import BaseModel
+
+from hexflow_api import GPUS, RULES, ConditionType, Reason, builtin_profiles
+from hexflow_api.crd import CUSTOM_RESOURCES, OLDEST_KUBERNETES, CustomResource
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "resources.md"
 
-INTRODUCTION = """\
+INTRODUCTION = f"""\
 # Resources
 
-<!-- Written by `python crds/describe_resources.py` from the models in hexflow_api; change those. -->
+<!-- Written by `make generate` from the models in hexflow_api; change those. -->
 
 Two kinds of object say everything that HexFlow needs to know: a **GPUPool** for each kind of GPU, and a
 **TextToSQLWorkflow** for each set of databases that questions are asked of. The same files work on a laptop
 (`hexflow up -f DIR`) and in a cluster (`kubectl apply -f DIR`); `examples/laptop/` has a complete set.
-`hexflow validate -f DIR` says what is wrong with yours: each mistake with its file, line, field and remedy.
+`hexflow validate -f DIR` says what is wrong with yours: each mistake with its file, line, field and remedy, in the words of
+the API server (`--secrets-elsewhere` where the Secrets are in the cluster alone).
+
+A cluster runs Kubernetes **{OLDEST_KUBERNETES}** or newer and is given the definitions, `crds/*.yaml`; then `kubectl explain gpool.spec`
+says what is said here, `kubectl get hexflow` shows both kinds, and what breaks a rule is refused when it is applied.
 
 Both have `apiVersion: hexflow.dev/v1alpha1`, their `kind`, and `metadata` with a `name`: a DNS label of at most
 40 characters that does not begin with `hexflow-`. Unknown fields are refused. Passwords and keys are only
-ever named, as `{name, key}` of a Secret in the same namespace; on a laptop a v1 `Secret` among the files will do.
+ever named, as `{{name, key}}` of a Secret in the same namespace; on a laptop a v1 `Secret` among the files will do.
+"""
+
+IN_A_CLUSTER = """\
+## In a cluster
+
+What is left out is filled in by nobody: an object is read back as it was applied. Lists of things with a name (or a `url`, or
+a `type`) are maps to the API server, so that several may own a part of one. `kubectl scale gpool NAME` sets
+`replicas`, as an autoscaler does on a pool that has it; on a pool without it an autoscaler is told that there is none.
+Unknown fields are refused by `kubectl apply` and taken out of other writes with a warning; operator and
+router pass over what they do not know, so that a roll-back survives an object of the newer version.
+
+The operator alone writes `status`. `Ready` is the sum of the conditions:
+
+| condition | when it is True |
+| --- | --- |
 """
 
 AFTERWORD = """\
@@ -38,21 +60,41 @@ A SQLite address such as `sqlite:///shop.sqlite` is relative to the folder of th
 
 def page() -> str:
     """Return the page as it is committed."""
-    return "\n".join([INTRODUCTION, *_kind(GPUPool), *_kind(TextToSQLWorkflow), *_profiles(), AFTERWORD])
+    kinds = (line for each in CUSTOM_RESOURCES for line in _kind(each))
+    return "\n".join([INTRODUCTION, *kinds, *_profiles(), *_cluster(), AFTERWORD])
 
 
-def _kind(model: type[GPUPool] | type[TextToSQLWorkflow]) -> Iterator[str]:
-    schema = model.model_json_schema(by_alias=True)
+def _kind(resource: CustomResource) -> Iterator[str]:
+    model = resource.model
     yield f"## {model.__name__}\n"
-    yield f"{(model.__doc__ or '').strip()}\n"
+    yield f"{(model.__doc__ or '').strip()} `{resource.short_name}` for short.\n"
     yield "| field of `spec` | what it may be | default | meaning |"
     yield "| --- | --- | --- | --- |"
-    spec = _resolved(schema["properties"]["spec"], schema)
-    for path, field, required in _fields(spec, schema, ""):
+    schema = resource.spec.model_json_schema(by_alias=True)
+    for path, field, required in _fields(schema, schema, ""):
         default = "**required**" if required else _default(field)
         yield f"| `{path}` | {_type(field, schema)} | {default} | {_sentence(field)} |"
     yield "\nWhat must hold besides:\n"
     yield from (f"* `{rule.place}`: {rule.message}." for rule in RULES if rule.kind == model.__name__)
+    yield ""
+    yield from _status(resource.status)
+
+
+def _status(model: type[BaseModel]) -> Iterator[str]:
+    yield "| field of `status` | what it is | meaning |"
+    yield "| --- | --- | --- |"
+    schema = model.model_json_schema(by_alias=True)
+    for path, field, _ in _fields(schema, schema, ""):
+        yield f"| `{path}` | {_type(field, schema)} | {_sentence(field)} |"
+    yield ""
+
+
+def _cluster() -> Iterator[str]:
+    rows = "\n".join(f"| `{each}` | {each.sentence} |" for each in ConditionType)
+    yield IN_A_CLUSTER + rows
+    yield "\n| reason | what it means |"
+    yield "| --- | --- |"
+    yield from (f"| `{each}` | {each.sentence} |" for each in Reason)
     yield ""
 
 
@@ -64,12 +106,19 @@ def _fields(
         yield path, field, name in schema.get("required", ())
         inner = _resolved(field, root)
         item = _resolved(inner.get("items", {}), root)
+        named = _resolved(_group(inner.get("additionalProperties")), root)
         if item.get("properties"):
             yield from _fields(item, root, f"{path}[]")
+        elif named.get("properties"):
+            yield from _fields(named, root, f"{path}.*")
         elif inner.get("properties") and not (
             path.endswith("Ref") and set(inner["properties"]) == {"name", "key"}
         ):
             yield from _fields(inner, root, path)
+
+
+def _group(schema: Any) -> dict[str, Any]:
+    return schema if isinstance(schema, dict) else {}
 
 
 def _resolved(field: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:

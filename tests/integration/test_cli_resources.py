@@ -247,6 +247,32 @@ def test_validate_names_what_it_found_and_what_a_laptop_leaves_out(tmp_path: Pat
     assert len(found["warnings"]) == 1
 
 
+def test_validate_reads_stdin_beside_files(tmp_path: Path) -> None:
+    examples = copy_examples(tmp_path / "laptop")
+    pools = (examples / "pools.yaml").read_bytes()
+    (examples / "pools.yaml").unlink()
+    done = hexflow("validate", "-f", "-", "-f", str(examples), state_dir=tmp_path, stdin=pools)
+    assert done.code == 0, done.err
+    assert "GPUPool/l40s" in done.out
+    wrong = pools.replace(b"gpuType: L40S", b"gpuTyp: L40S")
+    done = hexflow("validate", "-f", "-", "-f", str(examples), state_dir=tmp_path, stdin=wrong)
+    assert (done.code, done.out) == (3, "")
+    assert "<stdin>:23: GPUPool l40s: spec.gpuTyp: there is no such field; did you mean 'gpuType'?" in done.err
+
+
+def test_secrets_may_be_in_the_cluster_alone(tmp_path: Path) -> None:
+    """And what is meant for a cluster is not measured by what a laptop can do."""
+    examples = copy_examples(tmp_path / "laptop")
+    (examples / "secret.yaml").unlink()
+    _replace("pools.yaml", "  emulated: true", "  sharedMemory: 8Gi")(examples)
+    done = hexflow("validate", "-f", str(examples), state_dir=tmp_path)
+    assert done.code == 3
+    assert "there is no Secret 'shop' here" in done.err
+    done = hexflow("validate", "--secrets-elsewhere", "-f", str(examples), state_dir=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert "TextToSQLWorkflow/shop-questions" in done.out
+
+
 def test_a_missing_option_is_a_usage_error(tmp_path: Path) -> None:
     done = hexflow("validate", state_dir=tmp_path)
     assert done.code == 2

@@ -19,6 +19,7 @@ from hexflow_api import (
     load_text,
     parse_resource,
 )
+from hexflow_api.crd import OLDEST_KUBERNETES
 from support.apiserver import ApiServer
 from support.definitions import FILES, define, served_at
 from support.goodresources import EVERYTHING_OF_A_POOL, EVERYTHING_OF_A_WORKFLOW, GOOD, examples
@@ -32,7 +33,6 @@ pytestmark = pytest.mark.usefixtures("definitions")
 EXAMPLES = dict(examples())
 ALL = GOOD | EXAMPLES
 SINCE = "2026-11-30T06:48:00Z"
-OLDEST = "1.33"
 
 
 def ready(status: str, reason: Reason) -> Condition:
@@ -292,7 +292,9 @@ def test_the_oldest_kubernetes_that_is_named_takes_the_definitions(api_server: A
     """The newest API server, held to what the oldest takes: it refuses CEL that came with the version after it."""
     with RunFolder() as folder:
         oldest = ApiServer(
-            binaries=api_server.binaries, folder=folder, options=[f"--emulated-version=kube={OLDEST}"]
+            binaries=api_server.binaries,
+            folder=folder,
+            options=[f"--emulated-version=kube={OLDEST_KUBERNETES}"],
         )
         try:
             define(oldest.api)

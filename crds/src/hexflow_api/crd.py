@@ -48,6 +48,9 @@ _DROPPED: Final = frozenset(
 )
 """Keywords that are left out, or handled one by one."""
 
+OLDEST_KUBERNETES: Final = "1.33"
+"""The oldest API server that takes the definitions: that of the rules' CEL (ADR 0013)."""
+
 HEADER: Final = "# Written by `make generate` from the models in hexflow_api; change those.\n"
 
 
@@ -197,7 +200,8 @@ def as_yaml(data: Mapping[str, Any]) -> str:
     yaml.indent(mapping=2, sequence=4, offset=2)
     out = StringIO()
     yaml.dump(data, out)
-    return HEADER + out.getvalue()
+    # a long text is broken after its blank, which no reader of YAML takes for a part of it
+    return HEADER + "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
 def _text(representer: Any, text: str) -> Any:

@@ -124,6 +124,7 @@ def test_only_what_names_something_earlier_needs_two_variables() -> None:
 def test_a_definition_says_the_same_however_often_it_is_made() -> None:
     for each in CUSTOM_RESOURCES:
         assert as_yaml(definition(each)) == as_yaml(definition(each))
+        assert yaml.safe_load(as_yaml(definition(each))) == definition(each)
         assert "&id" not in as_yaml(definition(each))
 
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_the_committed_page_is_what_the_script_writes() -> None:
     done = subprocess.run([sys.executable, ROOT / "crds" / "describe_resources.py", "--check"], check=False)
-    assert done.returncode == 0, "stale: run python crds/describe_resources.py"
+    assert done.returncode == 0, "stale: run make generate"
 
 
 def models(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -32,7 +32,7 @@ def speed(profile: Profile | None) -> hexflow_scheduler.Profile:
 
 def test_the_committed_table_is_what_the_script_makes() -> None:
     done = subprocess.run([sys.executable, ROOT / "crds" / "fit_profiles.py", "--check"], check=False)
-    assert done.returncode == 0, "stale: run python crds/fit_profiles.py"
+    assert done.returncode == 0, "stale: run make generate"
 
 
 def rows(phase: str) -> list[dict[str, str]]:
