@@ -67,6 +67,8 @@ def kubelet(control_plane: ControlPlane) -> Iterator[FakeKubelet]:
 @pytest.fixture
 def namespace(api_server: ApiServer, request: pytest.FixtureRequest) -> Iterator[str]:
     """Make a namespace for one test; it is deleted after it, without waiting."""
+    if not api_server.folder.running("apiserver"):
+        api_server.start()  # a test that stopped it has failed in between; that is no fault of the others
     name: str = api_server.api.create("/api/v1/namespaces", {"metadata": {"generateName": "test-"}})[
         "metadata"
     ]["name"]
