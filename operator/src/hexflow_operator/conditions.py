@@ -3,7 +3,7 @@
 `lastTransitionTime` is that of the last change of a condition's status, and stays while only the words change.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -100,29 +100,53 @@ def last_finding(resource: Manifest, kind: ConditionType) -> Finding | None:
     return None
 
 
-def refusal_finding(refused: Sequence[Refusal]) -> Finding | None:
-    """Return what keeps an object from being written, in the API server's words."""
-    if not refused:
-        return None
-    first = refused[0]
-    reason = Reason.FORBIDDEN if first.reason == "Forbidden" else Reason.APPLY_FAILED
-    if "exceeded quota" in first.message:
-        reason = Reason.QUOTA_EXCEEDED
-    if first.reason == "Conflict":
-        reason = Reason.NAME_TAKEN
-    return Finding(status="False", reason=reason, message=f"{first.kind} {first.name}: {first.message}")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacles:
+    """Hold what stands in the way of a resource, whatever its pods do."""
+
+    blocked: Finding | None = None
+    """It is not obeyed."""
+    refused: tuple[Refusal, ...] = ()
+    """The API server refused some of its children; others may serve."""
+    passed_over: tuple[str, ...] = ()
+    """Fields that only a newer operator knows."""
+
+    def ready(self, found: Finding) -> Finding:
+        """Return the condition Ready where ``found`` is how the pods are."""
+        refusal = self._refusal() if found.status != "True" else None
+        return self.blocked or refusal or found
+
+    def stalled(self, found: Finding | None) -> Finding:
+        """Return the condition Stalled where ``found`` is what is wrong with the pods that time does not cure."""
+        cause = self.blocked or self._refusal() or found or self._unknown()
+        if cause is None:
+            return Finding(status="False", reason=Reason.SETTLED, message="nothing stands in the way")
+        return Finding(status="True", reason=cause.reason, message=cause.message)
+
+    def _refusal(self) -> Finding | None:
+        if not self.refused:
+            return None
+        first = self.refused[0]
+        reason = Reason.FORBIDDEN if first.reason == "Forbidden" else Reason.APPLY_FAILED
+        if "exceeded quota" in first.message:
+            reason = Reason.QUOTA_EXCEEDED
+        message = f"{first.kind} {first.name}: {first.message}"
+        return Finding(status="False", reason=reason, message=message)
+
+    def _unknown(self) -> Finding | None:
+        message = f"passed over: {', '.join(self.passed_over)}"
+        return (
+            Finding(status="False", reason=Reason.UNKNOWN_FIELDS, message=message)
+            if self.passed_over
+            else None
+        )
 
 
-def stalled_finding(cause: Finding | None) -> Finding:
-    """Return the condition Stalled for what needs somebody to act; None for nothing."""
-    if cause is None:
-        return Finding(status="False", reason=Reason.SETTLED, message="nothing stands in the way")
-    return Finding(status="True", reason=cause.reason, message=cause.message)
-
-
-def first_of(findings: Iterable[Finding | None]) -> Finding | None:
-    """Return the first that was found."""
-    return next((finding for finding in findings if finding is not None), None)
+def reconciling(message: str | None) -> Finding:
+    """Return the condition Reconciling: what is on its way, None for nothing."""
+    if message is None:
+        return Finding(status="False", reason=Reason.SETTLED, message="nothing is on its way")
+    return Finding(status="True", reason=Reason.PROGRESSING, message=message)
 
 
 def _conditions_of(resource: Manifest) -> Sequence[Mapping[str, Any]]:

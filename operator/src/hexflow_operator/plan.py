@@ -24,21 +24,14 @@ from hexflow_operator.children.metadata import (
 from hexflow_operator.children.network import engine_budget, engine_service, router_service
 from hexflow_operator.children.router import mounted_secrets, router_deployment, service_monitor
 from hexflow_operator.children.tuner import tuner_cron_job
-from hexflow_operator.conditions import (
-    Finding,
-    conditions,
-    first_of,
-    refusal_finding,
-    stalled_finding,
-    transitions,
-)
+from hexflow_operator.conditions import Finding, Obstacles, conditions, reconciling, transitions
 from hexflow_operator.decision import Event, Plan, Reference, reference_to
 from hexflow_operator.defaults import Defaults
 from hexflow_operator.difference import covers, identity, to_apply
 from hexflow_operator.observed import ROUTER_NAME, Key, Manifest, Observed
-from hexflow_operator.poolstatus import pool_verdict
+from hexflow_operator.poolstatus import pool_status
 from hexflow_operator.reading import alive, config_maps_of, read, readable_pools, readable_workflows
-from hexflow_operator.workflowstatus import workflow_verdict
+from hexflow_operator.workflowstatus import workflow_status
 
 __all__ = ["CHILD_KINDS", "MONITOR_KIND", "Event", "Plan", "Reference", "plan"]
 
@@ -75,7 +68,7 @@ def plan(key: Key, observed: Observed, defaults: Defaults, now: float) -> Plan:
 def _plan_pool(
     pool: GPUPool,
     resource: Manifest,
-    passed_over: Sequence[str],
+    passed_over: tuple[str, ...],
     observed: Observed,
     defaults: Defaults,
     now: float,
@@ -96,23 +89,25 @@ def _plan_pool(
             ]
     except ResourceError as error:
         unknown = _profile_finding(error)
-    blocked = first_of([_blocked(observed, passed_over), unknown, _too_large(observed)])
-    verdict = pool_verdict(
+    obstacles = Obstacles(
+        blocked=unknown or _too_large(observed), refused=observed.refused, passed_over=passed_over
+    )
+    status, events, again_after = pool_status(
         pool,
         resource,
         observed,
         deployment=deployment,
         wanted=wanted,
         profile=name,
-        blocked=blocked,
+        obstacles=obstacles,
         now=now,
     )
     return Plan(
         delete=() if unknown else _superfluous(observed, desired),
         apply=to_apply(desired, observed.children),
-        status=_changed(resource, verdict.status),
-        events=verdict.events,
-        requeue_after=verdict.again_after,
+        status=_changed(resource, status),
+        events=events,
+        requeue_after=again_after,
     )
 
 
@@ -134,7 +129,7 @@ def _replicas(pool: GPUPool, deployment: Manifest | None) -> int | None:
 def _plan_workflow(
     workflow: TextToSQLWorkflow,
     resource: Manifest,
-    passed_over: Sequence[str],
+    passed_over: tuple[str, ...],
     observed: Observed,
     defaults: Defaults,
     now: float,
@@ -148,7 +143,7 @@ def _plan_workflow(
             tuner_cron_job(workflow, resource, defaults=defaults),
         ]
     elders = readable_workflows(oldest_first(alive(observed.workflows))) or [workflow]
-    status, events = workflow_verdict(
+    status, events = workflow_status(
         workflow,
         resource,
         observed,
@@ -156,7 +151,7 @@ def _plan_workflow(
         settings=_settings(elders),
         cron_job=_child(observed, "CronJob", tuner_name(workflow.name)),
         policy=_child(observed, "ConfigMap", policy_name(workflow.name)),
-        blocked=first_of([_blocked(observed, passed_over), _too_large(observed)]),
+        obstacles=Obstacles(blocked=_too_large(observed), refused=observed.refused, passed_over=passed_over),
         now=now,
     )
     return Plan(
@@ -206,11 +201,10 @@ def _plan_router(namespace: str, observed: Observed, defaults: Defaults) -> Plan
 def _plan_unreadable(resource: Manifest, problem: str, now: float) -> Plan:
     """Leave everything as it is, and say why: a roll-back must not take down what a newer operator has made."""
     finding = Finding(status="False", reason=Reason.INVALID_SPEC, message=problem)
-    settled = Finding(status="False", reason=Reason.SETTLED, message="nothing is on its way")
     findings = {
         ConditionType.READY: finding,
-        ConditionType.RECONCILING: settled,
-        ConditionType.STALLED: stalled_finding(finding),
+        ConditionType.RECONCILING: reconciling(None),
+        ConditionType.STALLED: Obstacles(blocked=finding).stalled(None),
     }
     status = {
         **(resource.get("status") or {}),
@@ -220,16 +214,6 @@ def _plan_unreadable(resource: Manifest, problem: str, now: float) -> Plan:
     return Plan(
         status=None if status == resource.get("status") else status, events=transitions(findings, resource)
     )
-
-
-def _blocked(observed: Observed, passed_over: Sequence[str]) -> Finding | None:
-    """Return what keeps a resource from being obeyed."""
-    if refusal := refusal_finding(observed.refused):
-        return refusal
-    if not passed_over:
-        return None
-    message = f"passed over: {', '.join(passed_over)}"
-    return Finding(status="False", reason=Reason.UNKNOWN_FIELDS, message=message)
 
 
 def _too_large(observed: Observed) -> Finding | None:

@@ -96,10 +96,11 @@ def _of_container(container: Manifest) -> Trouble | None:
         return Trouble(reason=Reason.IMAGE_NOT_PULLED, message=message.split("ErrImagePull: ")[-1] or why)
     if why in ("CreateContainerConfigError", "CreateContainerError"):
         return Trouble(reason=_missing(message), message=message)
-    ended = state.get("terminated") or {}
-    last = ended or (container.get("lastState") or {}).get("terminated") or {}
-    failed = bool(last) and (last.get("exitCode", 0) != 0 or bool(container.get("restartCount")))
-    return Trouble(reason=Reason.CONTAINER_FAILED, message=_last_words(last)) if failed else None
+    last = state.get("terminated") or (container.get("lastState") or {}).get("terminated") or {}
+    if last and (last.get("exitCode", 0) != 0 or container.get("restartCount")):
+        return Trouble(reason=Reason.CONTAINER_FAILED, message=_last_words(last))
+    failed = why == "CrashLoopBackOff" or why.endswith("Error")
+    return Trouble(reason=Reason.CONTAINER_FAILED, message=message or why) if failed else None
 
 
 def _has_succeeded(container: Manifest) -> bool:

@@ -11,11 +11,11 @@ from hexflow_operator.children.engine import port_of
 from hexflow_operator.children.metadata import selector, selector_text
 from hexflow_operator.conditions import (
     Finding,
+    Obstacles,
     Truth,
     conditions,
-    first_of,
     last_finding,
-    stalled_finding,
+    reconciling,
     transitions,
     truth,
 )
@@ -40,17 +40,13 @@ class Instances:
     changing: bool = False
     """Whether a roll-out is on its way."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """Hold a status, its events, and when it may get different by time alone."""
-
-    status: GPUPoolStatus
-    events: tuple[Event, ...]
-    again_after: float | None = None
+    @property
+    def counted(self) -> str:
+        """How many are ready, in words."""
+        return f"{self.ready} of {self.wanted} instances are ready"
 
 
-def pool_verdict(
+def pool_status(
     pool: GPUPool,
     resource: Manifest,
     observed: Observed,
@@ -58,24 +54,27 @@ def pool_verdict(
     deployment: Manifest | None,
     wanted: int | None,
     profile: str | None,
-    blocked: Finding | None,
+    obstacles: Obstacles,
     now: float,
-) -> Verdict:
-    """Return the status of a pool.
+) -> tuple[GPUPoolStatus, tuple[Event, ...], float | None]:
+    """Return the status of a pool, the events of its transitions, and the seconds after which time alone changes it.
 
-    ``wanted`` is the count that was just decided (None: the Deployment's own), ``blocked`` what keeps its children
-    from being as they should be.
+    ``wanted`` is the count that was just decided (None: the Deployment's own).
     """
-    made = pool.spec.source in ("Pods", "Emulated")
     instances = _instances(pool, observed, deployment, wanted)
     patience = _patience(instances.troubles, now)
+    stalled = obstacles.stalled(_stalled(instances, patience))
+    under_way = instances.changing or instances.ready < instances.wanted
     findings = {
-        ConditionType.READY: first_of([blocked, _suspended(pool, instances)])
-        or _ready(pool, observed, instances)
+        ConditionType.READY: obstacles.ready(
+            _suspended(pool, instances) or _ready(pool, observed, instances)
+        ),
+        ConditionType.RECONCILING: reconciling(
+            instances.counted if under_way and stalled.status == "False" else None
+        ),
+        ConditionType.STALLED: stalled,
     }
-    stalled = blocked or _stalled(instances, patience)
-    findings[ConditionType.RECONCILING] = _reconciling(instances, stalled)
-    findings[ConditionType.STALLED] = stalled_finding(stalled)
+    made = pool.spec.source in ("Pods", "Emulated")
     status = GPUPoolStatus(
         observed_generation=resource["metadata"].get("generation", 0),
         conditions=tuple(map(Condition.model_validate, conditions(findings, resource, now=now))),
@@ -86,9 +85,7 @@ def pool_verdict(
         endpoints=instances.endpoints[:MOST_ENDPOINTS],
         profile=profile,
     )
-    return Verdict(
-        status=status, events=transitions(findings, resource), again_after=patience if not blocked else None
-    )
+    return status, transitions(findings, resource), patience
 
 
 def _instances(
@@ -164,11 +161,10 @@ def _ready(pool: GPUPool, observed: Observed, instances: Instances) -> Finding:
         return Finding(
             status="False", reason=Reason.NO_PODS_SELECTED, message="no pod has the labels of spec.selector"
         )
-    counted = f"{instances.ready} of {instances.wanted} instances are ready"
     if instances.ready >= instances.wanted:
-        return Finding(status="True", reason=Reason.SERVING, message=counted)
+        return Finding(status="True", reason=Reason.SERVING, message=instances.counted)
     trouble = instances.troubles[0] if instances.troubles else None
-    message = f"{counted}; {trouble.message}" if trouble else counted
+    message = f"{instances.counted}; {trouble.message}" if trouble else instances.counted
     if instances.ready:
         return Finding(status="True", reason=Reason.PARTLY_SERVING, message=message)
     if trouble is None:
@@ -220,14 +216,3 @@ def _stalled(instances: Instances, patience: float | None) -> Finding | None:
     if trouble.reason in PATIENT:
         return None
     return Finding(status="True", reason=trouble.reason, message=trouble.message)
-
-
-def _reconciling(instances: Instances, stalled: Finding | None) -> Finding:
-    under_way = instances.changing or instances.ready < instances.wanted
-    if stalled or not under_way:
-        return Finding(status="False", reason=Reason.SETTLED, message="nothing is on its way")
-    return Finding(
-        status="True",
-        reason=Reason.PROGRESSING,
-        message=f"{instances.ready} of {instances.wanted} instances are ready",
-    )

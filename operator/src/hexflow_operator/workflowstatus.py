@@ -8,11 +8,11 @@ from hexflow_api.reference import dangling
 from hexflow_api.status import TextToSQLWorkflowStatus
 from hexflow_operator.conditions import (
     Finding,
+    Obstacles,
     Truth,
     conditions,
-    first_of,
     last_finding,
-    stalled_finding,
+    reconciling,
     transitions,
 )
 from hexflow_operator.decision import Event
@@ -22,7 +22,7 @@ from hexflow_operator.reading import alive, readable_pools
 from hexflow_operator.tuning import measured, parameters_in_force, recommended_parameters, tuning_finding
 
 
-def workflow_verdict(
+def workflow_status(
     workflow: TextToSQLWorkflow,
     resource: Manifest,
     observed: Observed,
@@ -31,36 +31,29 @@ def workflow_verdict(
     settings: TextToSQLWorkflow | None,
     cron_job: Manifest | None,
     policy: Manifest | None,
-    blocked: Finding | None,
+    obstacles: Obstacles,
     now: float,
 ) -> tuple[TextToSQLWorkflowStatus, tuple[Event, ...]]:
     """Return the status of a workflow and the events of its transitions.
 
-    ``leading`` names the policy of the namespace, ``settings`` the settings of its router (None: nobody gives any),
-    ``blocked`` is what keeps the workflow from being obeyed.
+    ``leading`` names the policy of the namespace, ``settings`` the settings of its router (None: nobody gives any).
     """
     pools = readable_pools(alive(observed.pools))
-    lacking = first_of(_lacking(workflow, pools))
-    ready = first_of(
-        [
-            blocked,
-            lacking,
-            _reported(workflow, observed),
-            _router(observed),
-            _pools(workflow, pools, observed),
-        ]
+    lacking = next(_lacking(workflow, pools), None)
+    serving = Finding(status="True", reason=Reason.SERVING, message="questions are answered")
+    ready = obstacles.ready(
+        lacking
+        or _reported(workflow, observed)
+        or _router(observed)
+        or _pools(workflow, pools, observed)
+        or serving
     )
-    ready = ready or Finding(status="True", reason=Reason.SERVING, message="questions are answered")
-    stalled = blocked or lacking or (ready if ready.reason is Reason.SECRET_NOT_FOUND else None)
-    under_way = ready.status != "True" and stalled is None
+    stalled = obstacles.stalled(lacking or (ready if ready.reason is Reason.SECRET_NOT_FOUND else None))
+    under_way = ready.status != "True" and stalled.status == "False"
     findings = {
         ConditionType.READY: ready,
-        ConditionType.RECONCILING: Finding(
-            status="True" if under_way else "False",
-            reason=Reason.PROGRESSING if under_way else Reason.SETTLED,
-            message=ready.message if under_way else "nothing is on its way",
-        ),
-        ConditionType.STALLED: stalled_finding(stalled),
+        ConditionType.RECONCILING: reconciling(ready.message if under_way else None),
+        ConditionType.STALLED: stalled,
         ConditionType.SETTINGS_IN_FORCE: _settings(workflow, leading, settings),
     }
     if tuning := tuning_finding(workflow, cron_job=cron_job, policy=policy):

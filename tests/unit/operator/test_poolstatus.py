@@ -273,3 +273,24 @@ def test_fields_of_a_newer_operator_are_passed_over_and_named() -> None:
 def test_a_message_that_is_too_long_is_cut() -> None:
     status = status_of(a_pool(), children=(a_deployment(),), pods=(an_unscheduled_pod(words="x" * 5000),))
     assert len(condition_of(status)[2]) == 4096
+
+
+def test_what_stands_in_the_way_of_a_change_does_not_hide_that_a_pool_serves() -> None:
+    refusal = Refusal(
+        kind="PodDisruptionBudget", name="a100-engine", reason="Forbidden", message="cannot patch"
+    )
+    serving = (a_deployment(ready=1),)
+    for status in (
+        status_of(a_pool(), children=serving, refused=(refusal,)),
+        status_of(a_pool(newer=1), children=serving),
+    ):
+        assert condition_of(status)[:2] == ("True", "Serving")
+        assert condition_of(status, "Stalled")[0] == "True"
+
+
+def test_a_container_that_could_not_even_begin_is_told() -> None:
+    for waiting in ("CrashLoopBackOff", "RunContainerError"):
+        pod = a_pod(**a_waiting_container(waiting, "exec: vllm: not found"))
+        told = condition_of(status_of(a_pool(), children=(a_deployment(),), pods=(pod,)))
+        assert told[:2] == ("False", "ContainerFailed")
+        assert "vllm: not found" in told[2]
