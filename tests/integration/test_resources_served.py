@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,13 @@ from hexflow_api import (
 )
 from hexflow_api.crd import OLDEST_KUBERNETES
 from support.apiserver import ApiServer
-from support.definitions import FILES, define, served_at
+from support.definitions import DEFINITIONS, FILES, define, served_at
 from support.goodresources import EVERYTHING_OF_A_POOL, EVERYTHING_OF_A_WORKFLOW, GOOD, examples
-from support.kubernetes import ApiError, Kubectl
+from support.kubernetes import ApiError, Kubectl, Object
 from support.laptop import hexflow
 from support.resources import pool_data, workflow_data
 from support.runfolder import RunFolder
+from support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("definitions")
 
@@ -288,28 +290,64 @@ def test_kubectl_explain_reads_like_documentation(kubectl: Kubectl) -> None:
         assert "<no description>" not in everything
 
 
-def test_the_oldest_kubernetes_that_is_named_takes_the_definitions(api_server: ApiServer) -> None:
-    """The newest API server, held to what the oldest takes: it refuses CEL that came with the version after it."""
+@pytest.fixture(scope="module")
+def oldest(api_server: ApiServer) -> Iterator[ApiServer]:
+    """Run the newest API server held to what the oldest takes: it refuses CEL that came with the version after it."""
     with RunFolder() as folder:
-        oldest = ApiServer(
+        server = ApiServer(
             binaries=api_server.binaries,
             folder=folder,
             options=[f"--emulated-version=kube={OLDEST_KUBERNETES}"],
         )
         try:
-            define(oldest.api)
-            for data in ALL.values():
-                oldest.api.create(served_at(data["kind"]), data, fieldValidation="Strict", dryRun="All")
-            later = yaml.safe_load(FILES[0].read_text(encoding="utf-8"))
-            schema = later["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-            schema["x-kubernetes-validations"] = [{"rule": "[self.metadata.name].sort().size() == 1"}]
-            with pytest.raises(ApiError, match="undeclared reference to 'sort'"):
-                oldest.api.patch(
-                    f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{later['metadata']['name']}",
-                    later,
-                    kind="apply",
-                    fieldManager="tests",
-                    dryRun="All",
-                )
+            define(server.api)
+            yield server
         finally:
-            oldest.close()
+            server.close()
+
+
+def test_the_oldest_kubernetes_that_is_named_takes_the_definitions(oldest: ApiServer) -> None:
+    for data in ALL.values():
+        oldest.api.create(served_at(data["kind"]), data, fieldValidation="Strict", dryRun="All")
+    later, path = definition_of_pools()
+    schema = later["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["x-kubernetes-validations"] = [{"rule": "[self.metadata.name].sort().size() == 1"}]
+    with pytest.raises(ApiError, match="undeclared reference to 'sort'"):
+        oldest.api.patch(path, later, kind="apply", fieldManager="tests", dryRun="All")
+
+
+def test_an_object_that_a_stricter_version_would_refuse_can_still_be_changed_elsewhere(
+    oldest: ApiServer,
+) -> None:
+    """Only what is changed is checked anew, so that an upgrade stops nobody's work."""
+    definition, path = definition_of_pools()
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]["replicas"]["maximum"] = 2000
+    oldest.api.patch(path, definition, kind="apply", fieldManager="tests", force="true")
+    pools = served_at("GPUPool")
+    until(lambda: taken(oldest, pools, pool_data("large", replicas=1500)), seconds=30)
+    define(oldest.api)
+    until(lambda: not taken(oldest, pools, pool_data("another", replicas=1500), dryRun="All"), seconds=30)
+    read = oldest.api.patch(
+        f"{pools}/large", {"metadata": {"labels": {"team": "data"}}, "spec": {"suspend": True}}
+    )
+    assert (read["metadata"]["labels"], read["spec"]["replicas"]) == ({"team": "data"}, 1500)
+    with pytest.raises(ApiError, match=re.escape("spec.replicas")):
+        oldest.api.patch(f"{pools}/large", {"spec": {"replicas": 1501}})
+
+
+def definition_of_pools() -> tuple[Object, str]:
+    """Return the definition of GPUPool as it is committed, and its path."""
+    definition: Object = yaml.safe_load(FILES[0].read_text(encoding="utf-8"))
+    return definition, f"{DEFINITIONS}/{definition['metadata']['name']}"
+
+
+def taken(server: ApiServer, path: str, data: Object, **query: str) -> bool:
+    """Tell whether the API server takes the object."""
+    try:
+        server.api.create(path, data, **query)
+    except ApiError as error:
+        if error.status == 422:
+            return False
+        raise
+    return True

@@ -211,9 +211,9 @@ def _text(representer: Any, text: str) -> Any:
 
 
 def structural(model: type[BaseModel], *, place: str = "") -> Schema:
-    """Return the structural schema of ``model``. Raises NotStructuralError."""
+    """Return the structural schema of ``model``: described are its fields, not itself. Raises NotStructuralError."""
     schema = model.model_json_schema(by_alias=True)
-    return _Translation(schema.pop("$defs", {})).schema(schema, place)
+    return _Translation(schema.pop("$defs", {})).item(schema, place)
 
 
 def _root(resource: CustomResource) -> Schema:
@@ -226,8 +226,9 @@ def _root(resource: CustomResource) -> Schema:
             "apiVersion": {"type": "string", "description": f"Always {API_VERSION}."},
             "kind": {"type": "string", "description": f"Always {model.__name__}."},
             "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
-            "spec": structural(resource.spec, place="spec"),
-            "status": structural(resource.status, place="status"),
+            "spec": {"description": "What is wanted."} | structural(resource.spec, place="spec"),
+            "status": {"description": "What is so; written by the operator."}
+            | structural(resource.status, place="status"),
         },
     }
     for rule in (rule for rule in RULES if rule.kind == model.__name__):
@@ -291,10 +292,16 @@ class _Translation:
         result |= dict(self._inner(plain, place, within))
         return self._described(plain, result)
 
+    def item(self, given: Schema, place: str, *, within: tuple[str, ...] = ()) -> Schema:
+        """Return the schema of what has no name of its own: its field is described already."""
+        schema = self.schema(given, place, within=within)
+        schema.pop("description", None)
+        return schema
+
     def _inner(self, plain: Schema, place: str, within: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         kind = plain.get("type")
         if kind == "array":
-            yield "items", self.schema(plain.get("items", {}), f"{place}[]", within=within)
+            yield "items", self.item(plain.get("items", {}), f"{place}[]", within=within)
         if kind != "object":
             return
         others = plain.get("additionalProperties", True)
@@ -309,7 +316,7 @@ class _Translation:
                 {name: self.schema(field, f"{place}.{name}", within=within) for name, field in fields},
             )
         elif isinstance(others, dict):
-            yield "additionalProperties", self.schema(others, f"{place}.*", within=within)
+            yield "additionalProperties", self.item(others, f"{place}.*", within=within)
         else:
             yield "x-kubernetes-preserve-unknown-fields", True
 

@@ -168,7 +168,7 @@ def test_what_json_schema_says_otherwise_is_translated() -> None:
         "maybe": described,
         "native": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "anything": {"x-kubernetes-preserve-unknown-fields": True},
-        "named": {"type": "object", "additionalProperties": described},
+        "named": {"type": "object", "additionalProperties": inner},
         "default": {"type": "boolean", "description": "Whether. Default: true."},
     }
 
