@@ -90,7 +90,7 @@ class Rig:
 
     @property
     def moving(self) -> bool:
-        """Whether the order of what waits moves (``tests/property/test_moving_rules.py`` has those rules)."""
+        """Whether the order of what waits moves (``tests/property/test_queue_rules.py`` has those rules)."""
         return isinstance(QUEUE_RULES[self.kernel.policy.queue](), MovingRule)
 
     # Steps

@@ -134,9 +134,17 @@ class GroupedQueue:
             del self._groups[group]
 
     def ordered(self, now: float, /) -> list[ActiveCall]:
-        """Return the calls group by group, as if no place changed while they are sent."""
-        groups = sorted(self._groups.values(), key=lambda group: self._place(now, _head(group, now)))
-        return [item for group in groups for item in group.ordered(now)]
+        """Return the calls in the order in which they would be sent now, were nothing learned from the sending."""
+        rest = [iter(group.ordered(now)) for group in self._groups.values()]
+        heads = [(self._place(now, head), head, group) for group in rest if (head := next(group, None))]
+        heapify(heads)
+        items = []
+        while heads:
+            _, head, group = heappop(heads)
+            items.append(head)
+            if following := next(group, None):
+                heappush(heads, (self._place(now, following), following, group))
+        return items
 
     def _heads(self, now: float) -> list[ActiveCall]:
         return [_head(group, now) for group in self._groups.values()]
