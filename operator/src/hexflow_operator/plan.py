@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from hexflow_api import GPUPool, ResourceError, Resources, TextToSQLWorkflow, profile_of
 from hexflow_api.condition import ConditionType, Reason
+from hexflow_api.handover import MOST_BYTES, handed_over, oldest_first, packed
 from hexflow_api.status import ResourceStatus
 from hexflow_operator.children.account import role_binding, service_account
-from hexflow_operator.children.configmap import fits, handed_over, oldest_first, router_config_map
+from hexflow_operator.children.configmap import router_config_map
 from hexflow_operator.children.engine import REPLICAS_ANNOTATION, engine_deployment, port_of
 from hexflow_operator.children.metadata import (
     MANAGER,
@@ -218,7 +219,7 @@ def _plan_unreadable(resource: Manifest, problem: str, now: float) -> Plan:
 
 def _too_large(observed: Observed) -> Finding | None:
     text = handed_over(alive(observed.pools), alive(observed.workflows), observed.config_maps)
-    if fits(text):
+    if len(text) <= MOST_BYTES or packed(text):
         return None
     message = f"the namespace's resources take {len(text) / 1024:.0f} kB, and packed still more than 1024"
     return Finding(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hexflow_operator.children.configmap import MOST_BYTES, PLAIN_BYTES
+from hexflow_api.handover import MOST_BYTES, PLAIN_BYTES
 from hexflow_operator.children.engine import REPLICAS_ANNOTATION
 from hexflow_operator.children.metadata import labels
 from hexflow_operator.defaults import Defaults
