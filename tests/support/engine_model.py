@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hexflow_scheduler import PrefixBlock, Profile
-from hexflow_simulator import Engine, EngineOptions, EngineRequest, Finished
+from hexflow_simulator import Engine, EngineModel, EngineOptions, EngineRequest, Finished
 
 ROUND = Profile(t0=0.02, t1=0.001, t2=0.00001, c1=0.0001, c2=0.0, kv_tokens=16_000, slots=8)
 """A profile with which times can be reckoned by hand."""
@@ -31,7 +31,7 @@ def blocks(*named: tuple[str, int]) -> tuple[PrefixBlock, ...]:
     return tuple(chain)
 
 
-def run_out(engine: Engine, *, limit: int = 1_000_000) -> list[Finished]:
+def run_out(engine: EngineModel, *, limit: int = 1_000_000) -> list[Finished]:
     """Let an engine run from event to event until nothing is left."""
     finished: list[Finished] = []
     for _ in range(limit):
