@@ -1,7 +1,7 @@
 """Outlook: what is going to happen on each instance, in a few numbers that every event keeps up to date.
 
 LeastHarm's books. A decision reads them and makes no pass over calls, except over the rows of an
-instance that may win. Times are seconds, instants seconds since the epoch, lengths tokens.
+instance that may win. Times are seconds, instants seconds since the board's first, lengths tokens.
 
 How far a running call is, nobody reports. Each instance has a **token clock** instead: it shows how many
 tokens a call would have got that ran from the beginning, stands still while a prompt is prefilled, and
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 
 from hexflow_scheduler.active import ActiveCall, OpenQuery
-from hexflow_scheduler.harm import Row
+from hexflow_scheduler.harm import SURELY, Pressure, Row, pressure, rise
 from hexflow_scheduler.load import InstanceLoad
 
 PREFILL_FELT = 0.7
@@ -28,10 +28,13 @@ class Foreseen:
 
     active: ActiveCall
     query: OpenQuery
+    arrival: float
+    """Instant at which its query arrived."""
     slo: float
     """Seconds its query may take in all."""
     rest: float
     """Seconds from its end to the end of its query."""
+    prompt: int
     output: float
     """Tokens of each sample."""
     samples: int
@@ -50,42 +53,32 @@ class Foreseen:
 
     def settle(self, on: "Weighed") -> None:
         """Take over what was found for the instance that it is put on."""
-        self.prefill, self.kv_tokens, self.finish = on.prefill, on.kv_tokens, on.finish
+        self.prefill, self.kv_tokens, self.finish = on.stall, on.kv_tokens, on.finish
 
     def row(self, elsewhere: float) -> Row:
         """Return its row; ``elsewhere`` is the latency of its query by the query's calls on other instances."""
-        tail = self.rest - self.query.arrival
-        return self.query, self.end, self.output, LEAST_LEFT * self.output, tail, elsewhere, self.slo
+        tail = self.rest - self.arrival
+        return self.end, self.output, LEAST_LEFT * self.output, tail, elsewhere, self.slo
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Weighed:
-    """Say what a call would meet on an instance, and do to it."""
+    """Say what a call would meet on an instance, and do to what is there."""
 
     outlook: "Outlook"
     start: float
-    """Instant from which what runs there goes on decoding."""
-    prefill: float
+    """Instant from which what is there goes on decoding."""
+    step: float
+    """Seconds of a token for what is there."""
+    clock: float
+    """Reading of the token clock."""
+    stall: float
     """Seconds for which the call stops everybody there: prefilling what of its prompt is not cached."""
-    kv_tokens: float
     margin: float
-    """Seconds by which it makes each token slower for everybody."""
+    """Seconds by which it makes each of the next tokens slower for everybody."""
+    kv_tokens: float
     finish: float
     """Instant at which it would end."""
-
-
-def foresee(active: ActiveCall) -> Foreseen:
-    """Return what is foreseen of a call whose query knows its SLO."""
-    call, output = active.call, active.output_tokens
-    return Foreseen(
-        active,
-        active.query,
-        slo=active.query.slo_seconds,
-        rest=active.rest_seconds,
-        output=output,
-        samples=call.samples,
-        context=call.samples * (call.prompt_tokens + output / 2),
-    )
 
 
 class Board:
@@ -94,27 +87,49 @@ class Board:
     def __init__(self) -> None:
         self.now = 0.0
         """Instant of the last decision."""
+        self._origin: float | None = None
         self.calls: dict[ActiveCall, Foreseen] = {}
         self._stale: dict[OpenQuery, None] = {}
         """Queries whose rows are out of date, in the order in which they became so."""
         self._written: dict[OpenQuery, list[Outlook]] = {}
         """Where each query has rows."""
 
+    def instant(self, now: float) -> float:
+        """Return an instant, given in seconds since the epoch, by the board's own clock.
+
+        Differences of instants in the billions would be exact to a microsecond only, and their cubes less.
+        """
+        if self._origin is None:
+            self._origin = now
+        return now - self._origin
+
+    def foresee(self, active: ActiveCall) -> Foreseen:
+        """Return what is foreseen of a call whose query knows its SLO."""
+        call, output = active.call, active.output_tokens
+        return Foreseen(
+            active,
+            active.query,
+            arrival=self.instant(active.query.arrival),
+            slo=active.query.slo_seconds,
+            rest=active.rest_seconds,
+            prompt=call.prompt_tokens,
+            output=output,
+            samples=call.samples,
+            context=call.samples * (call.prompt_tokens + output / 2),
+        )
+
     def touch(self, query: OpenQuery) -> None:
         """Note that a query's rows are out of date."""
         self._stale[query] = None
 
     def refresh(self, but: OpenQuery) -> None:
-        """Bring the rows of all queries up to date, except those of ``but``, which nobody will read."""
-        if not self._stale:
-            return
-        keep = but in self._stale
+        """Bring the rows of all queries up to date, and take out those of ``but`` until the next time."""
         for query in self._stale:
             if query is not but:
                 self._write(query)
         self._stale.clear()
-        if keep:
-            self._stale[but] = None
+        self._erase(but)
+        self._stale[but] = None
 
     def of(self, query: OpenQuery) -> list[Foreseen]:
         """Return what is foreseen of a query's calls that are on an instance."""
@@ -122,10 +137,14 @@ class Board:
         found = [known[active] for active in query.calls.values() if active in known]
         return [each for each in found if each.outlook is not None]
 
-    def _write(self, query: OpenQuery) -> None:
+    def _erase(self, query: OpenQuery) -> None:
         for outlook in self._written.pop(query, ()):
             outlook.rows.pop(query, None)
             outlook.groups.pop(query, None)
+            outlook.dull()
+
+    def _write(self, query: OpenQuery) -> None:
+        self._erase(query)
         calls = self.of(query)
         if not calls:
             return
@@ -138,13 +157,14 @@ class Board:
             elsewhere = latest(each for each in calls if each.outlook is not outlook)
             if len(here) == 1:
                 outlook.rows[query] = here[0].row(elsewhere)
+                outlook.dull()
             else:
                 outlook.groups[query] = tuple(each.row(elsewhere) for each in here)
 
 
 def latest(calls: Iterable[Foreseen]) -> float:
     """Return the latency of a query by the given of its calls, as predicted when they were placed; 0 for none."""
-    return max((each.finish + each.rest - each.query.arrival for each in calls), default=0.0)
+    return max((each.finish + each.rest - each.arrival for each in calls), default=0.0)
 
 
 class Outlook:
@@ -163,6 +183,8 @@ class Outlook:
         "_leasts",
         "_prefill_until",
         "_prefill_waiting",
+        "_pressure",
+        "_pressure_of",
         "_running",
         "_sequences",
         "_speed",
@@ -195,46 +217,91 @@ class Outlook:
         self._prefill_waiting = 0.0
         """Seconds of prefilling what waits."""
         self._kv_waiting = 0.0
+        self._pressure = Pressure()
+        self._pressure_of = 0.0
+        """The exponent that it was reckoned for; 0 where something has changed since."""
         self._reckon()
 
-    def clock(self, now: float) -> float:
-        """Return the reading of the token clock."""
-        self._advance(now)
-        return self._clock
+    def pressure(self, now: float, exponent: float) -> Pressure:
+        """Return what delays cost at least to the queries here, by the prices of the last change."""
+        if self._pressure_of != exponent:
+            self._update(now)
+            start = now + PREFILL_FELT * self._backlog(now)
+            self._pressure = pressure(
+                self.rows.values(), start=start, step=self.step, clock=self._clock, exponent=exponent
+            )
+            self._pressure_of = exponent
+        return self._pressure
+
+    def dull(self) -> None:
+        """Note that rows have changed."""
+        self._pressure_of = 0.0
+
+    def bound(
+        self, call: Foreseen, now: float, *, cached: float, before: float, alone: bool, exponent: float
+    ) -> float:
+        """Return a lower bound on the harm of a call here, without a look at the rows.
+
+        ``cached`` tokens of its prompt are in the prefix cache, at most; its query ends at latency ``before``
+        without it. Where the query has other calls here, not ``alone``, the harm to itself is left out.
+        """
+        if self.load.speed is not self._speed or self.load.foreign != self._foreign:
+            self._reckon()
+        stall = self._stall(call.prompt, cached)
+        margin = self._t1 * call.samples + self._t2 * call.context
+        harm = self.pressure(now, exponent).harm(stall=stall, margin=margin, output=call.output)
+        if alone:
+            finish = self._finish(call, now, cached=cached, stall=stall, margin=margin)
+            after = finish + call.rest - call.arrival
+            if after > before:
+                harm += rise(before, after, call.slo, exponent)
+        return harm * SURELY
 
     def weigh(self, call: Foreseen, now: float) -> Weighed:
         """Return what a call would meet here, and do to what is here."""
-        load = self.load
-        if load.speed is not self._speed or load.foreign != self._foreign:
-            self._reckon()
-        self._advance(now)
-        prompt = call.active.call.prompt_tokens
-        uncached = prompt - load.cached_tokens(call.active)
-        prefill = uncached * (self._c1 + self._c2 * (prompt - uncached / 2))
-        kv_tokens = uncached + call.output * call.samples
+        self._update(now)
+        cached = self.load.cached_tokens(call.active)
+        stall = self._stall(call.prompt, cached)
         margin = self._t1 * call.samples + self._t2 * call.context
-        backlog = self._prefill_waiting
-        if self._prefill_until > now:
-            backlog += self._prefill_until - now
-        wait = self._wait(call.samples, kv_tokens)
         return Weighed(
-            self,
-            now + PREFILL_FELT * backlog,
-            prefill,
-            kv_tokens,
-            margin,
-            now + wait + backlog + prefill + call.output * (self.step + margin),
+            outlook=self,
+            start=now + PREFILL_FELT * self._backlog(now),
+            step=self.step,
+            clock=self._clock,
+            stall=stall,
+            margin=margin,
+            kv_tokens=call.prompt - cached + call.output * call.samples,
+            finish=self._finish(call, now, cached=cached, stall=stall, margin=margin),
         )
 
-    def _wait(self, samples: int, kv_tokens: float) -> float:
+    def _stall(self, prompt: int, cached: float) -> float:
+        uncached = prompt - cached
+        return uncached * (self._c1 + self._c2 * (prompt - uncached / 2))
+
+    def _finish(self, call: Foreseen, now: float, *, cached: float, stall: float, margin: float) -> float:
+        wait = self._wait(call, now, cached)
+        return now + wait + self._backlog(now) + stall + call.output * (self.step + margin)
+
+    def _update(self, now: float) -> None:
+        if self.load.speed is not self._speed or self.load.foreign != self._foreign:
+            self._reckon()
+        self._advance(now)
+
+    def _backlog(self, now: float) -> float:
+        ahead = self._prefill_until - now
+        return self._prefill_waiting + ahead if ahead > 0 else self._prefill_waiting
+
+    def _wait(self, call: Foreseen, now: float, cached: float) -> float:
         # Until slots and KV are free: the share of what runs that has to end, times what it has left.
         if not self._running:
             return 0.0
         load, profile = self.load, self.load.instance.profile
-        slots = load.slots_taken + load.slots_waiting + load.foreign + samples - profile.slots
+        slots = load.slots_taken + load.slots_waiting + load.foreign + call.samples - profile.slots
+        kv_tokens = call.prompt - cached + call.output * call.samples
         tokens = load.kv_taken + self._kv_waiting + kv_tokens - profile.kv_tokens
         if slots <= 0 and tokens <= 0:
             return 0.0
+        self._advance(now)
         share = max(slots / max(1, load.slots_taken), tokens / max(1, load.kv_taken))
         left = max(self._ends - self._running * self._clock, self._leasts) / self._running
         return share * left * self.step
@@ -246,7 +313,7 @@ class Outlook:
         call = self._board.calls.get(active)
         if call is None:
             # It was not placed by the rule, but stays while its instance changes.
-            call = self._board.calls[active] = foresee(active)
+            call = self._board.calls[active] = self._board.foresee(active)
             call.settle(self.weigh(call, self._board.now))
         self._advance(self._board.now)
         call.outlook = self
@@ -267,6 +334,7 @@ class Outlook:
 
     def started(self, now: float, active: ActiveCall, /) -> None:
         """See ``Follower.started``."""
+        now = self._board.instant(now)
         call = self._board.calls[active]
         self._advance(now)
         self._unqueue(call)
@@ -279,6 +347,7 @@ class Outlook:
 
     def stopped(self, now: float, active: ActiveCall, /) -> None:
         """See ``Follower.stopped``."""
+        now = self._board.instant(now)
         call = self._board.calls.pop(active)
         self._advance(now)
         self._running -= 1
@@ -319,6 +388,7 @@ class Outlook:
         self._speed, self._foreign = speed, load.foreign
         self._t1, self._t2 = speed.decode * profile.t1, speed.decode * profile.t2
         self._c1, self._c2 = speed.prefill * profile.c1, speed.prefill * profile.c2
+        self._pressure_of = 0.0
         each = self._t1
         if self._sequences:
             each += self._t2 * self._context / self._sequences

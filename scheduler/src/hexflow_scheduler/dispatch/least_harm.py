@@ -9,16 +9,18 @@ tail.
 Source: ours; ``docs/explanation/scheduling.md`` derives it. Compare the externality in Clarke pricing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from heapq import nsmallest
 from math import inf
 from typing import ClassVar
 
 from hexflow_scheduler.active import ActiveCall
+from hexflow_scheduler.call import Call
 from hexflow_scheduler.dispatch import Choice
 from hexflow_scheduler.fleet import Fleet
-from hexflow_scheduler.harm import harm_to_others, latencies, rise
+from hexflow_scheduler.harm import Row, harm_to_others, latencies, rise
 from hexflow_scheduler.load import InstanceLoad
-from hexflow_scheduler.outlook import Board, Foreseen, Outlook, Weighed, foresee, latest
+from hexflow_scheduler.outlook import Board, Foreseen, Outlook, Weighed, latest
 from hexflow_scheduler.parameter import Parameter, Parameters
 
 EXPONENT = Parameter(
@@ -31,6 +33,11 @@ EXPONENT = Parameter(
 
 ALIKE = 1e-9
 """Relative difference below which two harms count as equal: rounding may differ with the unit of time."""
+
+MANY = 32
+"""Candidates from which not all are weighed."""
+FEW = 8
+"""How many of many are weighed before the others are compared with the best of them."""
 
 Verdict = tuple[Weighed, tuple[tuple[str, float], ...]]
 """The candidate that was chosen, and the scores of those that were looked at, the largest the best."""
@@ -51,10 +58,10 @@ class LeastHarm:
     ) -> Sequence[Choice]:
         """Place the longest first, then look at each a second time with the others in place."""
         exponent = values["exponent"]
-        self.board.now = now
+        self.board.now = now = self.board.instant(now)
         for active in siblings:
             fleet.slo_seconds(active)
-        calls = [foresee(active) for active in siblings]
+        calls = [self.board.foresee(active) for active in siblings]
         calls.sort(key=lambda call: -call.output)
         verdicts = {call: self._put(now, call, fleet, exponent) for call in calls}
         if len(calls) > 1:
@@ -66,106 +73,158 @@ class LeastHarm:
         ]
 
     def _put(self, now: float, call: Foreseen, fleet: Fleet, exponent: float) -> Verdict:
-        weighed = [self._outlook(load).weigh(call, now) for load in fleet.candidates(call.active)]
-        chosen, scores = self.least(now, call, weighed, exponent)
+        outlooks = [self.attend(load) for load in fleet.candidates(call.active)]
+        chosen, scores = self.least(now, call, outlooks, exponent)
         call.settle(chosen)
         self.board.calls[call.active] = call
         fleet.put(call.active, chosen.outlook.load)
         return chosen, scores
 
-    def least(self, now: float, call: Foreseen, candidates: Sequence[Weighed], exponent: float) -> Verdict:
+    def least(self, now: float, call: Foreseen, outlooks: Sequence[Outlook], exponent: float) -> Verdict:
         """Return the candidate that does the least harm, and the scores of those that were looked at.
 
-        The harm to its own query alone is a lower bound. Candidates are looked at in the order of that
-        bound, until it alone is more than the least harm found.
+        A score is the harm over the SLO, negated; or a bound that it does not pass, once that is too low to win.
+        The choice is that of looking at all. But candidates are looked at in the order of a lower bound on
+        their harm, until the bound alone is more than the least harm found. Of many, those are left out
+        first that could not win with all of the prompt cached that can be.
         """
         self.board.refresh(call.query)
-        bounds = self._harm_to_own(now, call, candidates, exponent)
-        ranked = sorted(range(len(candidates)), key=bounds.__getitem__)
-        best, least, limit = ranked[0], inf, inf
-        scores = []
-        for place in ranked:
-            own, candidate = bounds[place], candidates[place]
-            if own > limit:
-                break
-            harm = own + self._harm_to_others(now, call, candidate, exponent, limit - own)
-            scores.append((candidate.outlook.load.instance_id, -harm / call.slo))
-            if harm > limit:
-                continue
-            alike = harm >= least - ALIKE * least
-            if not alike or _longer_idle(candidate, candidates[best]):
-                best = place
-            least = min(harm, least)
-            limit = least + ALIKE * least
-        return candidates[best], tuple(scores)
+        search = Search(now, call, self.board.of(call.query), exponent)
+        if len(outlooks) > MANY:
+            cached = most_cached(call.active.call)
+            rough = [search.bound(outlook, cached) for outlook in outlooks]
+            first = set(nsmallest(FEW, range(len(outlooks)), key=rough.__getitem__))
+            search.look([outlooks[place] for place in sorted(first)])
+            limit = search.limit
+            outlooks = [
+                outlooks[place] for place, bound in enumerate(rough) if bound <= limit and place not in first
+            ]
+        search.look(outlooks)
+        return search.verdict()
 
-    def _harm_to_own(
-        self, now: float, call: Foreseen, candidates: Sequence[Weighed], exponent: float
-    ) -> list[float]:
-        since, slo = call.query.arrival, call.slo
-        rest = call.rest - since
-        siblings = self.board.of(call.query)
-        elsewhere = latest(siblings)
-        before = max(now + rest, elsewhere)
-        harms = [rise(before, max(each.finish + rest, elsewhere), slo, exponent) for each in candidates]
-        if siblings:
-            near = {each.outlook for each in siblings}
-            for place, each in enumerate(candidates):
-                if each.outlook in near:
-                    here, there = self._own_latencies(now, siblings, each, call.output)
-                    harms[place] = rise(max(here, now + rest), max(there, each.finish + rest), slo, exponent)
-        return harms
-
-    def _own_latencies(
-        self, now: float, siblings: Sequence[Foreseen], candidate: Weighed, output: float
-    ) -> tuple[float, float]:
-        outlook = candidate.outlook
-        elsewhere = latest(each for each in siblings if each.outlook is not outlook)
-        rows = [each.row(elsewhere) for each in siblings if each.outlook is outlook]
-        return latencies(
-            rows,
-            start=candidate.start,
-            step=outlook.step,
-            clock=outlook.clock(now),
-            stall=candidate.prefill,
-            margin=candidate.margin,
-            output=output,
-        )
-
-    def _harm_to_others(
-        self, now: float, call: Foreseen, candidate: Weighed, exponent: float, limit: float
-    ) -> float:
-        outlook, query = candidate.outlook, call.query
-        start, step, clock = candidate.start, outlook.step, outlook.clock(now)
-        stall, margin, output = candidate.prefill, candidate.margin, call.output
-        total = harm_to_others(
-            outlook.rows.values(),
-            but=query,
-            start=start,
-            step=step,
-            clock=clock,
-            stall=stall,
-            margin=margin,
-            output=output,
-            exponent=exponent,
-            limit=limit,
-        )
-        for other, rows in outlook.groups.items():
-            if total > limit:
-                break
-            if other is not query:
-                before, after = latencies(
-                    rows, start=start, step=step, clock=clock, stall=stall, margin=margin, output=output
-                )
-                total += rise(before, after, rows[0][-1], exponent)
-        return total
-
-    def _outlook(self, load: InstanceLoad) -> Outlook:
+    def attend(self, load: InstanceLoad) -> Outlook:
+        """Keep books of an instance from now on; return them."""
         outlook = load.follower
         if not isinstance(outlook, Outlook):
             load.follower = outlook = Outlook(load, self.board)
         return outlook
 
 
-def _longer_idle(one: Weighed, other: Weighed) -> bool:
-    return one.outlook.load.last_put < other.outlook.load.last_put
+class Search:
+    """Look for the best candidate for one call."""
+
+    __slots__ = (
+        "_before",
+        "_best",
+        "_call",
+        "_elsewhere",
+        "_exponent",
+        "_least",
+        "_near",
+        "_now",
+        "_scores",
+        "_siblings",
+        "limit",
+    )
+
+    def __init__(self, now: float, call: Foreseen, siblings: Sequence[Foreseen], exponent: float) -> None:
+        self._now = now
+        self._call = call
+        self._siblings = siblings
+        self._exponent = exponent
+        self._near = {each.outlook for each in siblings}
+        self._elsewhere = latest(siblings)
+        self._before = max(now + call.rest - call.arrival, self._elsewhere)
+        self._best: Weighed | None = None
+        self._least = inf
+        self.limit = inf
+        """The harm from which a candidate is surely worse than the best so far."""
+        self._scores: list[tuple[str, float]] = []
+
+    def verdict(self) -> Verdict:
+        """Return the best candidate and the scores."""
+        assert self._best is not None  # noqa: S101 - there are candidates
+        return self._best, tuple(self._scores)
+
+    def bound(self, outlook: Outlook, cached: float) -> float:
+        """Return a lower bound on the harm on an instance that has ``cached`` tokens of the prompt at most."""
+        return outlook.bound(
+            self._call,
+            self._now,
+            cached=cached,
+            before=self._before,
+            alone=outlook not in self._near,
+            exponent=self._exponent,
+        )
+
+    def look(self, outlooks: Sequence[Outlook]) -> None:
+        """Look at candidates in the order of their bounds, as long as they may win."""
+        active = self._call.active
+        bounds = [self.bound(outlook, outlook.load.cached_tokens(active)) for outlook in outlooks]
+        for place in sorted(range(len(bounds)), key=bounds.__getitem__):
+            if bounds[place] > self.limit:
+                self._scores.append((outlooks[place].load.instance_id, -bounds[place] / self._call.slo))
+                continue
+            candidate = outlooks[place].weigh(self._call, self._now)
+            own = self._harm_to_own(candidate)
+            self._take(candidate, own + self._harm_to_others(candidate, self.limit - own))
+
+    def _take(self, candidate: Weighed, harm: float) -> None:
+        # Of candidates alike the one wins that has gone longest without a call.
+        self._scores.append((candidate.outlook.load.instance_id, -harm / self._call.slo))
+        if harm > self.limit:
+            return
+        best = self._best
+        alike = best is not None and harm >= self._least * (1 - ALIKE)
+        if best is None or not alike or candidate.outlook.load.last_put < best.outlook.load.last_put:
+            self._best = candidate
+        if harm < self._least:
+            self._least = harm
+            self.limit = harm * (1 + ALIKE)
+
+    def _harm_to_own(self, candidate: Weighed) -> float:
+        call, before, elsewhere = self._call, self._before, self._elsewhere
+        after = candidate.finish + call.rest - call.arrival
+        if candidate.outlook in self._near:
+            here = [each for each in self._siblings if each.outlook is candidate.outlook]
+            elsewhere = latest(each for each in self._siblings if each.outlook is not candidate.outlook)
+            rows = [each.row(elsewhere) for each in here]
+            without, elsewhere = self._latencies(rows, candidate)
+            before = max(without, self._now + call.rest - call.arrival)
+        return rise(before, max(after, elsewhere), call.slo, self._exponent)
+
+    def _harm_to_others(self, candidate: Weighed, limit: float) -> float:
+        outlook, exponent = candidate.outlook, self._exponent
+        total = harm_to_others(
+            outlook.rows.values(),
+            start=candidate.start,
+            step=candidate.step,
+            clock=candidate.clock,
+            stall=candidate.stall,
+            margin=candidate.margin,
+            output=self._call.output,
+            exponent=exponent,
+            limit=limit,
+        )
+        for rows in outlook.groups.values():
+            if total > limit:
+                break
+            before, after = self._latencies(rows, candidate)
+            total += rise(before, after, rows[0][-1], exponent)
+        return total
+
+    def _latencies(self, rows: Iterable[Row], candidate: Weighed) -> tuple[float, float]:
+        return latencies(
+            rows,
+            start=candidate.start,
+            step=candidate.step,
+            clock=candidate.clock,
+            stall=candidate.stall,
+            margin=candidate.margin,
+            output=self._call.output,
+        )
+
+
+def most_cached(call: Call) -> float:
+    """Return how many tokens of a prompt an instance can have in its prefix cache."""
+    return max(0, min(sum(block.tokens for block in call.prefix), call.prompt_tokens - 1))
