@@ -61,6 +61,7 @@ generate: install ## Write anew what is generated: profiles, CRDs, reference pag
 	$(BIN)/python crds/fit_profiles.py
 	$(BIN)/python crds/define_resources.py
 	$(BIN)/python crds/describe_resources.py
+	$(BIN)/python scheduler/describe_policies.py
 	$(BIN)/python -m hexflow_cli.reference > docs/reference/cli.md
 	$(BIN)/python -m hexflow_router.metrics > docs/reference/metrics.md
 

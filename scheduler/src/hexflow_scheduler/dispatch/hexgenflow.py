@@ -1,4 +1,4 @@
-"""HexGenFlow: the paper's dispatch rule, normalised.
+"""HexGenFlow: a fast instance with a short queue, by the paper's score without its units.
 
 Source: HexGen-Flow (arXiv 2505.05286), ``score = (1 - alpha) * beta / t_queue - alpha * t_comp``, the
 largest wins. As published the score mixes 1/seconds with seconds, so that beta has the unit s² and an

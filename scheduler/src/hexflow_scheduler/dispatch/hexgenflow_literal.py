@@ -1,9 +1,9 @@
-"""HexGenFlow literal: the paper's dispatch rule as it is printed, in seconds.
+"""HexGenFlow literal: a fast instance with a short queue, by the paper's score as it is printed, in seconds.
 
 Source: HexGen-Flow (arXiv 2505.05286), ``score = (1 - alpha) * beta / t_queue - alpha * t_comp``, the
 largest wins. The first term is 1/seconds and the second seconds, so beta has the unit s² and fits one
-model on one fleet: with beta = 1 the first term is nothing against calls of several seconds and every call
-goes to the fastest GPU; on the published traces about 1000 works. ``HexGenFlow`` is the same without units.
+model on one fleet: with beta = 1 the first term is nothing against calls of several seconds, and all go to
+the fastest GPU; on the published traces about 1000 works. ``HexGenFlow`` is the same without units.
 
 The first term is infinite for an empty queue. The authors' router divides by the work it ever assigned to
 an engine, which is never taken off again and therefore above zero after the first call; that has no

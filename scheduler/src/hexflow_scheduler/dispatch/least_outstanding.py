@@ -1,6 +1,8 @@
 """Least outstanding: the instance with the fewest calls, whatever their length and its speed.
 
-Models the usual load balancers (TGI's router, nginx ``least_conn``).
+Models the usual load balancers in front of TGI and others: nginx ``least_conn``, least outstanding requests of
+AWS's, AIBrix's ``least-request`` (``pkg/plugins/gateway/algorithms/least_request.go``). It counts what this
+router sent and what the engine says it runs for others.
 """
 
 from collections.abc import Sequence

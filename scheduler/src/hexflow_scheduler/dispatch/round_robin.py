@@ -1,6 +1,7 @@
 """Round robin: the instances in turn, whatever they are and whatever they do.
 
-Models vLLM servers behind a Kubernetes Service.
+Models vLLM servers behind a Kubernetes Service: kube-proxy's ``rr`` under IPVS, and what its random choice
+under iptables comes to on average.
 """
 
 from collections.abc import Sequence

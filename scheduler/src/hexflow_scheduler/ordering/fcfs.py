@@ -1,4 +1,8 @@
-"""First come, first served: what vLLM and every plain server do."""
+"""First come, first served: in order of arrival.
+
+Models vLLM (``--scheduling-policy fcfs``, its default) and every plain server. What a failure sends back keeps
+the place of its arrival.
+"""
 
 from typing import ClassVar
 

@@ -2,6 +2,8 @@
 
 Like Deadline, less what is still to come: the seconds of the call alone and of the stages after it. The
 slack of a query, with what its workflow was observed to take.
+
+Source: least slack time first, as old as ``LeastLaxity``; the rest of the workflow in it is ours.
 """
 
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""The paper's queue rule: most urgent first.
+"""Urgency: the call that is expected to overrun its budget by most goes first. The paper's queue rule.
 
 Source: HexGen-Flow (arXiv 2505.05286), ``urgency = t_comp - (t_slo - waited)``. All urgencies on one
 instance grow alike, so the static key ``released + t_slo - t_comp`` gives the same order.
