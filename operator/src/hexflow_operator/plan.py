@@ -31,7 +31,7 @@ from hexflow_operator.defaults import Defaults
 from hexflow_operator.difference import covers, identity, to_apply
 from hexflow_operator.observed import ROUTER_NAME, Key, Manifest, Observed
 from hexflow_operator.poolstatus import pool_status
-from hexflow_operator.reading import alive, config_maps_of, read, readable_pools, readable_workflows
+from hexflow_operator.reading import alive, config_maps_of, read, readable
 from hexflow_operator.workflowstatus import workflow_status
 
 __all__ = ["CHILD_KINDS", "MONITOR_KIND", "Event", "Plan", "Reference", "plan"]
@@ -143,7 +143,7 @@ def _plan_workflow(
             role_binding(metadata, cluster_role=defaults.tuner_cluster_role),
             tuner_cron_job(workflow, resource, defaults=defaults),
         ]
-    elders = readable_workflows(oldest_first(alive(observed.workflows))) or [workflow]
+    elders = readable(oldest_first(alive(observed.workflows)), TextToSQLWorkflow) or [workflow]
     status, events = workflow_status(
         workflow,
         resource,
@@ -174,7 +174,7 @@ def _plan_router(namespace: str, observed: Observed, defaults: Defaults) -> Plan
     resources = [*pools, *workflows]
     if not resources:
         return Plan()  # the last one was the last owner, and what is made for the router goes with it
-    elders = readable_workflows(workflows)
+    elders = readable(workflows, TextToSQLWorkflow)
     chosen = _settings(elders)
     settings = chosen.spec.router if chosen else None
     metadata = child_of_all(resources, namespace=namespace)
@@ -186,7 +186,7 @@ def _plan_router(namespace: str, observed: Observed, defaults: Defaults) -> Plan
             resources,
             namespace=namespace,
             settings=settings,
-            secrets=mounted_secrets(readable_pools(pools), elders),
+            secrets=mounted_secrets(readable(pools, GPUPool), elders),
             defaults=defaults,
         ),
     ]

@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 from hexflow_api import ConfigMap, GPUPool, ResourceError, TextToSQLWorkflow
 from hexflow_api.lenient import parse_leniently
 from hexflow_operator.observed import Manifest
+
+_Resource = TypeVar("_Resource", GPUPool, TextToSQLWorkflow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +65,10 @@ def alive(manifests: Iterable[Manifest]) -> list[Manifest]:
     return [each for each in manifests if not each["metadata"].get("deletionTimestamp")]
 
 
-def readable_pools(manifests: Iterable[Manifest]) -> list[GPUPool]:
-    """Return the pools that can be read."""
+def readable(manifests: Iterable[Manifest], model: type[_Resource]) -> list[_Resource]:
+    """Return the resources of one kind that can be read."""
     found = (read(each).resource for each in manifests)
-    return [each for each in found if isinstance(each, GPUPool)]
-
-
-def readable_workflows(manifests: Iterable[Manifest]) -> list[TextToSQLWorkflow]:
-    """Return the workflows that can be read."""
-    found = (read(each).resource for each in manifests)
-    return [each for each in found if isinstance(each, TextToSQLWorkflow)]
+    return [each for each in found if isinstance(each, model)]
 
 
 def config_maps_of(manifests: Sequence[Manifest]) -> tuple[ConfigMap, ...]:

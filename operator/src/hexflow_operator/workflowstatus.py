@@ -18,7 +18,7 @@ from hexflow_operator.conditions import (
 from hexflow_operator.decision import Event
 from hexflow_operator.observed import ROUTER_NAME, Manifest, Observed
 from hexflow_operator.pods import PATIENT, troubles
-from hexflow_operator.reading import alive, readable_pools
+from hexflow_operator.reading import alive, readable
 from hexflow_operator.tuning import measured, parameters_in_force, recommended_parameters, tuning_finding
 
 
@@ -38,7 +38,7 @@ def workflow_status(
 
     ``leading`` names the policy of the namespace, ``settings`` the settings of its router (None: nobody gives any).
     """
-    pools = readable_pools(alive(observed.pools))
+    pools = readable(alive(observed.pools), GPUPool)
     lacking = next(_lacking(workflow, pools), None)
     serving = Finding(status="True", reason=Reason.SERVING, message="questions are answered")
     ready = obstacles.ready(
