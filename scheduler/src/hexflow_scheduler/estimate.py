@@ -13,7 +13,7 @@ from hexflow_scheduler.call import Call, RestClass, Usage, rest_class
 from hexflow_scheduler.cost import Speed
 from hexflow_scheduler.errors import InvalidInput
 from hexflow_scheduler.instance import Instance
-from hexflow_scheduler.quantile import MEMORY, Quantiles
+from hexflow_scheduler.quantile import MEMORY, Quantiles, bucket_of
 
 Key = TypeVar("Key", bound=tuple[str | int, ...])
 Kept = TypeVar("Kept")
@@ -170,11 +170,11 @@ class Estimates:
 
     def finished(self, call: Call, usage: Usage) -> None:
         """Learn the lengths of a finished call."""
-        output = usage.output_tokens / call.samples
+        output, prompt = bucket_of(usage.output_tokens / call.samples), bucket_of(usage.prompt_tokens)
         for key in _fall_backs(call.workflow, call.stage, call.model):
             lengths = _refreshed(self._lengths, key, LengthClass)
-            lengths.output.observe(output)
-            lengths.prompt.observe(usage.prompt_tokens)
+            lengths.output.count_in(output)
+            lengths.prompt.count_in(prompt)
 
     def rested(self, kind: RestClass, seconds: float) -> None:
         """Learn how long an answered query went on after the last call of a class."""
@@ -256,6 +256,8 @@ def _mean(kept: Mapping[Key, Average], keys: Iterable[Key]) -> float | None:
 
 def _refreshed(kept: dict[Key, Kept], key: Key, make: Callable[[], Kept]) -> Kept:
     """Return what is kept under a key, made if it is new, as the one heard of last."""
+    if len(kept) < MOST_CLASSES // 2 and (known := kept.get(key)) is not None:
+        return known  # far from full, the order does not matter
     found = kept.pop(key, None)
     kept[key] = made = make() if found is None else found
     if len(kept) > MOST_CLASSES:

@@ -89,9 +89,7 @@ class Fleet:
         if active.instance_id == load.instance_id:
             return
         self.take(active)
-        active.predicted_seconds = load.call_seconds(active)
-        active.prefill_seconds = load.prefill_seconds(active)
-        active.alone_seconds = load.alone_seconds(active)
+        load.price(active)
         active.latest_start = latest_start(
             released=active.released,
             allowed=self.time_allowed(active),

@@ -226,13 +226,26 @@ class InstanceLoad:
         self._sample(now)
         self.foreign = sequences
 
+    def price(self, active: ActiveCall) -> None:
+        """Predict what the call takes here: all that ``enqueue`` and queue rules read."""
+        call, speed, output = active.call, self.speed, active.output_tokens
+        cached, samples = self.cached_tokens(active), call.samples
+        batch = max(samples, min(self.instance.profile.slots, self.outstanding + samples))
+        prefill = speed.prefill_seconds(call.prompt_tokens, cached_tokens=cached)
+        alone = speed.decode_seconds(call.prompt_tokens, output, batch=samples)
+        active.cached_tokens = cached
+        active.prefill_seconds = prefill
+        active.alone_seconds = prefill + alone
+        if batch != samples:
+            alone = speed.decode_seconds(call.prompt_tokens, output, batch=batch)
+        active.predicted_seconds = prefill + alone
+
     def enqueue(self, active: ActiveCall) -> None:
-        """Put a call in the queue at its key."""
+        """Put a call that was priced in the queue at its key."""
         active.instance_id = self.instance_id
         active.phase = Phase.WAITING
         active.blocks = active.call.prefix if self.instance.prefix_caching else ()
         active.kv_tokens = own_tokens(active, active.blocks)
-        active.cached_tokens = self.cached_tokens(active)
         self._held.hold(active.blocks)
         self.queue.push(active)
         self.slots_waiting += active.call.samples

@@ -33,8 +33,11 @@ class Quantiles:
 
     def observe(self, value: float) -> None:
         """Add one observation."""
+        self.count_in(bucket_of(value))
+
+    def count_in(self, bucket: int) -> None:
+        """Add one observation by its bucket (``bucket_of``)."""
         self._known.clear()
-        bucket = _BELOW_ONE if value < 1 else ceil(log(value) / _LOG_GROWTH)
         if bucket not in self._counts:
             insort(self._buckets, bucket)
             self._counts[bucket] = 0.0
@@ -84,6 +87,11 @@ class Quantiles:
         for bucket in self._buckets:
             self._counts[bucket] /= 2
         self.count /= 2
+
+
+def bucket_of(value: float) -> int:
+    """Return the bucket that a value falls into."""
+    return _BELOW_ONE if value < 1 else ceil(log(value) / _LOG_GROWTH)
 
 
 def _middle(bucket: int) -> float:
