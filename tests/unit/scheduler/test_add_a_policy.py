@@ -41,10 +41,12 @@ def _the_page_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     warm = module_of(page, f"{base}/dispatch/warm_first.py", tmp_path).WarmFirst
     longest = module_of(page, f"{base}/dispatch/longest_first.py", tmp_path).LongestFirst
     shortest = module_of(page, f"{base}/ordering/shortest_first.py", tmp_path).ShortestFirst
+    fewest = module_of(page, f"{base}/ordering/fewest_running.py", tmp_path).FewestRunning
     # The one line of each:
     monkeypatch.setitem(policy.DISPATCH_RULES, warm.name, warm)
     monkeypatch.setitem(policy.DISPATCH_RULES, longest.name, longest)
     monkeypatch.setitem(policy.QUEUE_RULES, shortest.name, shortest)
+    monkeypatch.setitem(policy.QUEUE_RULES, fewest.name, fewest)
     yield
     for name in [name for name in sys.modules if name.startswith("added_")]:
         del sys.modules[name]
@@ -99,8 +101,19 @@ def test_the_added_queue_rule_orders_what_waits() -> None:
     assert the_send(decisions, "short").priority == 1200
 
 
+def test_the_added_rule_whose_keys_move_asks_again_for_each_call() -> None:
+    kernel = Kernel(Policy.named("RoundRobin+FewestRunning"))
+    kernel.instance(0.0, an_instance())
+    kernel.arrive(0.0, [a_call("a0", workflow="a"), a_call("b0", workflow="b")])
+    kernel.arrive(0.0, [a_call("a1", workflow="a"), a_call("a2", workflow="a"), a_call("b1", workflow="b")])
+    # One of each runs. Whoever ends makes room for its own workflow, though all of a came before b1.
+    assert sent(kernel.finished(3.0, "b0", usage())) == ["b1"]
+    assert sent(kernel.finished(3.0, "b1", usage())) == ["a1"]
+    assert sent(kernel.finished(3.0, "a0", usage())) == ["a2"]
+
+
 @given(
-    name=st.sampled_from(["WarmFirst", "LongestFirst", "WarmFirst+ShortestFirst"]),
+    name=st.sampled_from(["WarmFirst", "LongestFirst", "WarmFirst+ShortestFirst", "WarmFirst+FewestRunning"]),
     arrivals=st.lists(st.tuples(st.integers(1, 4), st.integers(50, 1600), st.integers(0, 6)), max_size=8),
 )
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
