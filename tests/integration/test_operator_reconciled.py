@@ -175,7 +175,7 @@ def test_a_child_that_is_deleted_or_edited_by_hand_comes_back(
         ),
         seconds=30,
     )
-    until(lambda: cluster.get("ConfigMap", "hexflow-router").get("data"), seconds=30)  # type: ignore[arg-type, return-value]
+    until(lambda: "data" in cluster.get("ConfigMap", "hexflow-router"), seconds=30)
     until(lambda: "Deployment/hexflow-router" in cluster.children(), seconds=30)
 
 
@@ -281,7 +281,7 @@ def test_what_the_api_server_refuses_is_in_the_status_in_its_words(
             .get("hard")
         ),
         seconds=30,
-    )  # type: ignore[arg-type, return-value]
+    )
     cluster.apply(pool_data("a100", emulated=True, replicas=1))
     until(lambda: "exceeded quota" in cluster.condition("GPUPool", "a100")[2], seconds=30)
     api_server.api.delete(f"/api/v1/namespaces/{cluster.namespace}/resourcequotas/none")

@@ -6,6 +6,7 @@ pod every minute, everything once more after a 401.
 
 import json
 import ssl
+import urllib.request
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -137,7 +138,7 @@ class Connection:
             headers={"User-Agent": self._access.user_agent},
             middlewares=(authorize,),
             proxy=self._configuration.proxy,
-            trust_env=True,
+            trust_env=_proxied(),
         )
 
     async def close(self) -> None:
@@ -175,12 +176,17 @@ class Connection:
 
 async def connect(access: Access) -> Connection:
     """Return a connection; nothing is sent yet. Raises ClusterError where the credentials cannot be read."""
-    configuration = client.Configuration()
+    configuration = client.Configuration(client_session_kwargs={"trust_env": _proxied()})
     await _load(access, configuration)
     try:
         return Connection(access, configuration)
     except (OSError, ssl.SSLError) as error:
         raise ClusterError(f"the certificates of the API server cannot be read: {error}") from error
+
+
+def _proxied() -> bool:
+    """Tell whether the environment names a proxy; to look there costs two turns of a thread for each request."""
+    return bool(urllib.request.getproxies_environment())
 
 
 async def _load(access: Access, configuration: Any) -> None:

@@ -48,6 +48,38 @@ class _Backoffs:
             pause = min(LONGEST_BACKOFF_SECONDS, pause * 2)
 
 
+class _NoDiffs(kopf.DiffBaseStorage):
+    """Compares nothing and stores nothing; kopf's own copies every object twice for each event, for handlers we lack."""
+
+    def build(self, *, body: kopf.Body, extra_fields: Any = None) -> kopf.BodyEssence:
+        return kopf.BodyEssence()
+
+    def fetch(self, *, body: kopf.Body) -> None:
+        return None
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        return None
+
+
+class _NoProgress(kopf.ProgressStorage):
+    """Stores nothing: no handler of ours has progress to keep on an object."""
+
+    def fetch(self, *, key: Any, body: kopf.Body) -> None:
+        return None
+
+    def store(self, *, key: Any, record: Any, body: kopf.Body, patch: kopf.Patch) -> None:
+        return None
+
+    def purge(self, *, key: Any, body: kopf.Body, patch: kopf.Patch) -> None:
+        return None
+
+    def touch(self, *, body: kopf.Body, patch: kopf.Patch, value: str | None) -> None:
+        return None
+
+    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
+        return essence
+
+
 async def watch(
     listener: Listener,
     connection: Connection,
@@ -102,6 +134,8 @@ def _settings(watched: Sequence[Watched]) -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.scanning.disabled = True
+    settings.persistence.diffbase_storage = _NoDiffs()
+    settings.persistence.progress_storage = _NoProgress()
     settings.networking.request_timeout = 60.0
     settings.networking.connect_timeout = 5.0
     settings.networking.error_backoffs = _Backoffs()

@@ -1,0 +1,190 @@
+"""Measure the operator: ``PYTHONPATH=tests python tests/bench/operator_scale.py``.
+
+Many pools and workflows are there before it starts; it makes everything for them, and then nothing happens for a
+while. Printed are CPU, memory and wall time of the operator's process and its writes as the audit log has them, for
+each of the variants named; `plain` is the same plan behind kopf's ordinary handlers (`plain_kopf.py`, not shipped).
+A real API server and real controllers; pods run in name only.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from support.apiserver import ApiServer
+from support.auditlog import AuditLog
+from support.binaries import binaries
+from support.controllers import ControlPlane
+from support.definitions import define, served_at
+from support.kubernetes import Api, Object
+from support.operators import install
+from support.resources import pool_data, workflow_data
+from support.runfolder import RunFolder
+
+PLAIN = Path(__file__).with_name("plain_kopf.py")
+CHILDREN = (
+    "/api/v1/configmaps",
+    "/api/v1/services",
+    "/api/v1/serviceaccounts",
+    "/apis/apps/v1/deployments",
+    "/apis/batch/v1/cronjobs",
+    "/apis/policy/v1/poddisruptionbudgets",
+    "/apis/rbac.authorization.k8s.io/v1/rolebindings",
+)
+TUNING = {"mode": "Recommend"}
+PORT = 18982
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def fill(api: Api, *, pools: int, workflows: int, namespaces: int) -> None:
+    """Create the namespaces and the resources in them."""
+    for number in range(namespaces):
+        api.create("/api/v1/namespaces", {"metadata": {"name": f"bench-{number}"}})
+    for number in range(pools):
+        namespace = f"bench-{number % namespaces}"
+        resource = pool_data(f"pool-{number}", emulated=True, replicas=1)
+        api.create(served_at("GPUPool", namespace=namespace), resource)
+    for number in range(workflows):
+        namespace = f"bench-{number % namespaces}"
+        resource = workflow_data(f"workflow-{number}", tuning=TUNING)
+        api.create(served_at("TextToSQLWorkflow", namespace=namespace), resource)
+
+
+def clear(api: Api, *, namespaces: int) -> None:
+    """Delete the namespaces and wait until they are gone."""
+    for number in range(namespaces):
+        path = f"/apis/hexflow.dev/v1alpha1/namespaces/bench-{number}"
+        for plural in ("gpupools", "texttosqlworkflows"):
+            for each in api.items(f"{path}/{plural}"):
+                if each["metadata"].get("finalizers"):
+                    name = each["metadata"]["name"]
+                    api.patch(f"{path}/{plural}/{name}", {"metadata": {"finalizers": None}})
+        api.delete(f"/api/v1/namespaces/bench-{number}")
+    while any(api.exists(f"/api/v1/namespaces/bench-{number}") for number in range(namespaces)):
+        time.sleep(1)
+
+
+def children(api: Api) -> int:
+    """Count what was made."""
+    return sum(len(api.items(path, labelSelector="hexflow.dev/part")) for path in CHILDREN)
+
+
+def ours(log: AuditLog) -> Counter[str]:
+    """Count the operator's writes by resource, the Lease left out."""
+    return Counter(
+        f"{each.resource}{'/' + each.subresource if each.subresource else ''}"
+        for each in log.writes(user="system:serviceaccount:hexflow-bench:hexflow-operator")
+        if each.resource != "leases"
+    )
+
+
+def settled(count: Callable[[], int], *, seconds: float = 4.0) -> float:
+    """Wait until a count rests above zero; return when it last changed."""
+    last, at = -1, time.monotonic()
+    while True:
+        now = count()
+        if now != last:
+            last, at = now, time.monotonic()
+        elif now and time.monotonic() - at > seconds:
+            return at
+        time.sleep(0.5)
+
+
+def measure(server: ApiServer, variant: str, *, rest_seconds: float, wishes: argparse.Namespace) -> None:
+    """Run one variant from cold, then at rest, and print a row."""
+    api = server.api
+    fill(api, pools=wishes.pools, workflows=wishes.workflows, namespaces=wishes.namespaces)
+    time.sleep(3)
+    account = server.service_account("hexflow-operator", namespace="hexflow-bench")
+    program = ["-m", "hexflow_operator"] if variant == "ours" else [str(PLAIN)]
+    flags = [f"--kubeconfig={account}", "--lease-namespace=hexflow-bench", f"--port={PORT}", "--router-url="]
+    log = server.audit_log().from_now_on()
+    began = time.monotonic()
+    server.folder.start(variant, [sys.executable, *program, *flags])
+    process = psutil.Process(server.folder.pid(variant))
+    done = settled(lambda: sum(ours(log).values()))
+    cold = process.cpu_times()
+    wall, made, writes = done - began, children(api), ours(log)
+    status = sum(count for name, count in writes.items() if name.endswith("/status"))
+    to_children = sum(
+        count
+        for name, count in writes.items()
+        if "/" not in name and name not in ("events", "gpupools", "texttosqlworkflows")
+    )
+    to_resources = sum(count for name, count in writes.items() if name in ("gpupools", "texttosqlworkflows"))
+    peak = int(
+        next(
+            line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if "VmHWM" in line
+        ).split()[1]
+    )
+    say(
+        f"{variant:6} cold: {cold.user + cold.system:6.1f} CPU s, {wall:6.1f} s wall, {peak / 1024:5.0f} MB peak; "
+        f"{made} children, {to_children / max(made, 1):.3f} writes each; {status} status writes, {to_resources} writes to "
+        f"the resources themselves, {writes['events']} events; {sum(writes.values()) / wall:.0f} writes/s; load {os.getloadavg()[0]:.1f}"
+    )
+    if rest_seconds:
+        time.sleep(5)
+        log = server.audit_log().from_now_on()
+        before = process.cpu_times()
+        time.sleep(rest_seconds)
+        after = process.cpu_times()
+        share = (after.user + after.system - before.user - before.system) / rest_seconds
+        say(
+            f"{variant:6} rest: {100 * share:.2f} % of a core over {rest_seconds:.0f} s, {sum(ours(log).values())} writes but for the Lease"
+        )
+    server.folder.stop(variant, grace_seconds=15)
+    clear(api, namespaces=wishes.namespaces)
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pools", type=int, default=500)
+    parser.add_argument("--workflows", type=int, default=200)
+    parser.add_argument("--namespaces", type=int, default=20)
+    parser.add_argument("--rest", type=float, default=60.0, help="seconds at rest (default: 60)")
+    parser.add_argument("variants", nargs="*", default=["ours", "plain"])
+    wishes = parser.parse_args()
+    with RunFolder() as folder:
+        server = ApiServer(binaries=binaries("b"), folder=folder)
+        define(server.api)
+        controllers = ControlPlane(server)
+        try:
+            for _ in range(10):
+                controllers.kubelet.add_node(gpus=100, cpu="1000", memory="4Ti")
+            prepare(server.api)
+            for variant in wishes.variants:
+                measure(server, variant, rest_seconds=wishes.rest, wishes=wishes)
+        finally:
+            controllers.close()
+            server.close()
+
+
+def prepare(api: Api) -> None:
+    """Install the operator's rights for the whole cluster."""
+    api.create("/api/v1/namespaces", {"metadata": {"name": "hexflow-bench"}})
+    install(api, "hexflow-bench")
+    binding: Object = {
+        "metadata": {"name": "hexflow-bench"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "hexflow-operator",
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": "hexflow-operator", "namespace": "hexflow-bench"}],
+    }
+    api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
+
+
+if __name__ == "__main__":
+    main()
