@@ -75,7 +75,10 @@ GOOD = (
 
 
 def transitions(findings: Mapping[ConditionType, Finding], resource: Manifest) -> tuple[Event, ...]:
-    """Return an event for each condition whose status or reason is another than before."""
+    """Return an event for each condition whose status or reason is another than before.
+
+    Beside Ready, one that is there for the first time is worth an event only where it is False.
+    """
     before = {each["type"]: (each["status"], each["reason"]) for each in _conditions_of(resource)}
     regarding = reference_to(resource)
     return tuple(
@@ -87,7 +90,9 @@ def transitions(findings: Mapping[ConditionType, Finding], resource: Manifest) -
             note=_cut(finding.message or finding.reason.sentence, MAX_NOTE),
         )
         for kind, finding in findings.items()
-        if kind not in SILENT and before.get(kind.value) != (finding.status, finding.reason.value)
+        if kind not in SILENT
+        and before.get(kind.value) != (finding.status, finding.reason.value)
+        and (kind is ConditionType.READY or kind.value in before or finding.status == "False")
     )
 
 

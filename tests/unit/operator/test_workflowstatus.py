@@ -273,10 +273,7 @@ def test_where_workflows_disagree_the_oldest_wins_and_the_others_say_so() -> Non
 def test_transitions_are_told_once_and_only_status_moves_the_time() -> None:
     workflow = a_workflow()
     first = decide(workflow, router=None, pools=(a_ready_pool(),))
-    assert [(event.type, event.reason) for event in first.events] == [
-        ("Normal", "RouterNotReady"),
-        ("Normal", "Settled"),
-    ]
+    assert [(event.type, event.reason) for event in first.events] == [("Normal", "RouterNotReady")]
     workflow |= {"status": first.status}
     again = decide(workflow, router=None, pools=(a_ready_pool(),), now=NOW + 60)
     assert (again.status, again.events) == (None, ())

@@ -104,7 +104,10 @@ def _container(
         **run,
         "imagePullPolicy": defaults.image_pull_policy,
         "ports": [{"name": "http", "containerPort": port_of(pool), "protocol": "TCP"}],
-        "env": merged(environment, list(engine.env) if engine else [], field="env"),
+        # one of the pool's takes the place of ours whole: a value and a valueFrom do not go together
+        "env": list(
+            {each["name"]: each for each in (*environment, *(engine.env if engine else ()))}.values()
+        ),
         "lifecycle": prestop(),
         # it fails while the port is closed, which is until the model is loaded; nothing else is asked till then
         "startupProbe": http_probe("/health", period=5, failures=LOADING_SECONDS // 5),
