@@ -24,7 +24,19 @@ SOURCES = Path(__file__).parent / "src"
 KERNEL = "hexflow_scheduler"
 """Compiled whole."""
 SIMULATOR = "hexflow_simulator"
-HOT = ("batch", "engine", "fleet", "kvcache", "query", "request", "result", "run", "server", "simulation")
+HOT = (
+    "batch",
+    "engine",
+    "fleet",
+    "knowledge",
+    "kvcache",
+    "query",
+    "request",
+    "result",
+    "run",
+    "server",
+    "simulation",
+)
 """Modules of the simulator that every call passes through; the others make workloads and reports."""
 
 

@@ -5,6 +5,7 @@ Knows the kernel's types and no server: the emulator gives the engine model HTTP
 
 from hexflow_simulator.engine import Engine
 from hexflow_simulator.fleet import FleetChange, FleetEvent, SimulatedInstance
+from hexflow_simulator.knowledge import Knowledge
 from hexflow_simulator.kvcache import KVCache
 from hexflow_simulator.query import SimulatedCall, SimulatedQuery, SimulatedStage
 from hexflow_simulator.request import (
@@ -32,6 +33,7 @@ __all__ = [
     "FleetChange",
     "FleetEvent",
     "KVCache",
+    "Knowledge",
     "Progress",
     "QueryResult",
     "RequestTooLargeError",

@@ -33,6 +33,7 @@ from hexflow_scheduler import (
 )
 from hexflow_simulator.engine import Engine
 from hexflow_simulator.fleet import FleetChange, FleetEvent, SimulatedInstance
+from hexflow_simulator.knowledge import InformedEstimates, Knowledge, informed
 from hexflow_simulator.query import SimulatedCall, SimulatedQuery, SimulatedStage
 from hexflow_simulator.request import EngineRequest, Finished, RequestTooLargeError
 from hexflow_simulator.result import CallResult, QueryResult, SimulationResult
@@ -63,6 +64,7 @@ def simulate(
     on_query: Callable[[QueryResult], None] | None = None,
     hard_cap_factor: float | None = None,
     streamed: bool = False,
+    knowledge: Knowledge | None = None,
 ) -> SimulationResult:
     """Run queries to their ends under a policy.
 
@@ -71,8 +73,13 @@ def simulate(
     result is handed on as it ends instead of being kept, so that memory stays flat however many there are.
     ``hard_cap_factor`` ends a query at that many times its SLO, as the router does; None never does.
     ``streamed`` lets the kernel know when first tokens came, which the router does for streams alone.
+    ``knowledge`` makes it expect true lengths, or wrong ones; such a run has no event log.
     Raises ValueError for queries out of order, for a fleet without instances and for unknown ids in events.
     """
+    if knowledge is not None:
+        if sink is not None:
+            raise ValueError("a kernel that knows what no kernel can writes no log: it could not be replayed")
+        estimates = informed(estimates, knowledge)
     simulation = _Simulation(
         fleet=fleet,
         kernel=Kernel(policy, estimates) if sink is None else RecordingKernel(policy, estimates, sink=sink),
@@ -171,6 +178,8 @@ class _Simulation:
         if not fleet:
             raise ValueError("a fleet has at least one instance")
         self.kernel = kernel
+        known = kernel.estimates
+        self.informed = known if isinstance(known, InformedEstimates) else None
         self.engine = engine
         self.record_calls = record_calls
         self.progress = progress
@@ -343,6 +352,8 @@ class _Simulation:
                 sibling=sibling,
             )
             of.calls += 1
+            if self.informed is not None:
+                self.informed.tell(call.call_id, truth.output_tokens)
             live = _LiveCall(call, truth, of, now)
             self.live[call.call_id] = of.live[call.call_id] = live
             calls.append(call)

@@ -239,7 +239,7 @@ def test_an_instance_may_be_slow_from_the_start() -> None:
 def test_the_event_log_of_a_simulation_replays_to_the_same_decisions(name: str) -> None:
     lines: list[str] = []
     result = simulate(
-        random_queries(40),
+        random_queries(20),
         instances(3),
         Policy.named(name),
         events=[
