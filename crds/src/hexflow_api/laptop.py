@@ -35,7 +35,9 @@ def _of_workflow(workflow: TextToSQLWorkflow) -> Iterator[str]:
     spec, name = workflow.spec, f"TextToSQLWorkflow {workflow.name}"
     if spec.tuning is not None and spec.tuning.mode != "Off":
         yield f"{name}: tuning.mode {spec.tuning.mode} needs the cluster's tuner; parameters stay at value or seed"
-    if weighted := [tenant.name for tenant in spec.tenants if tenant.weight != 1]:
-        yield f"{name}: the weight of {', '.join(weighted)} has no effect yet; every tenant's calls go by urgency alone"
+    weighted = [tenant.name for tenant in spec.tenants if tenant.weight != 1]
+    if weighted and spec.scheduling.rules[1] != "VTC":
+        policy = spec.scheduling.policy
+        yield f"{name}: the weight of {', '.join(weighted)} has no effect under {policy}; write {policy.split('+')[0]}+VTC"
     if spec.router is not None:
         yield f"{name}: router only matters to the router's pods in a cluster"

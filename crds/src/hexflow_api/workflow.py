@@ -95,7 +95,7 @@ class Tenant(ResourceModel):
     max_in_flight: Annotated[int, Strict(), Field(ge=1, le=100_000)] | None = None
     """Queries that may run at once; absent: no limit."""
     weight: Annotated[int, Strict(), Field(ge=1, le=1000)] = 1
-    """Share among tenants under load; without an effect so far."""
+    """Share among tenants under load; only the queue rule VTC looks at it."""
 
 
 class Sampling(ResourceModel):

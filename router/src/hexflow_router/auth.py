@@ -22,6 +22,8 @@ class Tenant:
     slo_class: str | None = None
     queries_per_minute: float | None = None
     max_in_flight: int | None = None
+    weight: float = 1.0
+    """Its share against that of other tenants, where the queue rule looks at shares."""
     keyed: bool = False
     """Whether it must show an API key."""
 

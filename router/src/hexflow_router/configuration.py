@@ -166,6 +166,7 @@ def _tenants(
             slo_class=resource.slo_class,
             queries_per_minute=resource.queries_per_minute,
             max_in_flight=resource.max_in_flight,
+            weight=resource.weight,
             keyed=resource.api_key_secret_ref is not None,
         )
         tenants.append(tenant)

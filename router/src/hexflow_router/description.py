@@ -53,6 +53,7 @@ def describe(
         query_id=hints.query or call_id,
         workflow=hints.workflow or "",
         tenant=tenant.name or hints.fairness_id or "",
+        tenant_weight=tenant.weight,
         stage=hints.stage or "",
         model=model,
         pools=(offer.pools & terms.pools) or offer.pools if terms else offer.pools,

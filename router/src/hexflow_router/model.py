@@ -45,6 +45,7 @@ class StageCalls:
     query_id: str
     workflow: str
     tenant: str
+    tenant_weight: float = 1.0
     stage: str
     model: str
     pools: frozenset[str] | None
@@ -121,6 +122,7 @@ class StageModel:
             query_id=of.query_id,
             workflow=of.workflow,
             tenant=of.tenant,
+            tenant_weight=of.tenant_weight,
             stage=of.stage,
             model=of.model,
             pools=of.pools,

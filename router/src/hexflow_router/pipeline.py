@@ -189,6 +189,7 @@ class Pipeline:
                 query_id=query.query_id,
                 workflow=query.workflow.name,
                 tenant=query.tenant.name,
+                tenant_weight=query.tenant.weight,
                 stage=state.name,
                 model=setup.model,
                 pools=setup.pools,

@@ -35,12 +35,20 @@ def test_a_pool_that_a_laptop_cannot_honour(spec: dict[str, Any], warning: str) 
     [
         ({"tuning": {"mode": "Auto"}}, "tuning.mode Auto needs the cluster's tuner"),
         ({"router": {"image": "x"}}, "router only matters to the router's pods"),
-        ({"tenants": [{"name": "big", "weight": 3}]}, "the weight of big has no effect yet"),
+        (
+            {"tenants": [{"name": "big", "weight": 3}], "scheduling": {"policy": "RoundRobin+FCFS"}},
+            "the weight of big has no effect under RoundRobin+FCFS; write RoundRobin+VTC",
+        ),
     ],
 )
 def test_a_workflow_that_a_laptop_cannot_honour(spec: dict[str, Any], warning: str) -> None:
     (found,) = laptop_warnings(resources_of(a_workflow(**spec)))
     assert warning in found
+
+
+def test_weights_count_where_the_queue_is_shared_by_them() -> None:
+    spec = {"tenants": [{"name": "big", "weight": 3}], "scheduling": {"policy": "LeastHarm+VTC"}}
+    assert laptop_warnings(resources_of(a_workflow(**spec))) == []
 
 
 def test_the_examples_are_right_and_a_laptop_honours_them_whole() -> None:

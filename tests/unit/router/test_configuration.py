@@ -66,6 +66,12 @@ def test_a_tenant_whose_key_is_missing_is_a_problem_and_stays_out(tmp_path: Path
     assert setup.doorkeeper.tenants["shop-questions"][0].keyed
 
 
+def test_a_tenant_has_the_weight_that_its_resource_gives(tmp_path: Path) -> None:
+    tenants = [{"name": "support", "weight": 5}]
+    setup = arranged(tmp_path, a_pool(), a_workflow(tenants=tenants), a_secret())
+    assert [tenant.weight for tenant in setup.doorkeeper.tenants["shop-questions"]] == [5.0]
+
+
 def test_no_secret_is_shown_by_a_configuration(tmp_path: Path) -> None:
     tenant = {"name": "analytics", "apiKeySecretRef": {"name": "keys", "key": "analytics"}}
     setup = arranged(

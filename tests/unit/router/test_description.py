@@ -43,6 +43,11 @@ def test_a_plain_call_is_a_query_of_one_without_a_deadline() -> None:
     assert call.max_tokens == UNSTATED_OUTPUT
 
 
+def test_a_tenant_s_share_goes_along() -> None:
+    assert a_call(tenant=replace(SUPPORT, weight=4.0)).tenant_weight == 4.0
+    assert a_call().tenant_weight == 1.0
+
+
 def test_what_does_not_fit_by_our_count_is_left_to_the_engine_to_refuse() -> None:
     call = a_call(
         b'{"max_tokens": 100000, "messages":[{"role":"user","content":"' + b"word " * 40_000 + b'"}]}'

@@ -98,6 +98,7 @@ class Bench:
                 query_id="q1",
                 workflow="shop",
                 tenant="analytics",
+                tenant_weight=3.0,
                 stage="candidates",
                 model="a-model",
                 pools=frozenset({"a100"}),
@@ -129,6 +130,7 @@ async def test_siblings_are_released_together_with_budget_and_deadline() -> None
     assert {(call.query_id, call.stage, call.budget_seconds, call.deadline) for call in calls} == {
         ("q1", "candidates", 20.0, 61.0)
     }
+    assert {(call.tenant, call.tenant_weight) for call in calls} == {("analytics", 3.0)}
     assert calls[0].prompt_tokens == len("Task: candidate") + len("How many?")
     assert calls[0].prefix == calls[1].prefix
     first, second = (json.loads(exchange.request.body) for exchange in bench.exchanges)
