@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
+from hexflow_api.report import Report, read_report
+
 Manifest = Mapping[str, Any]
 """An object as the API server has it: plain dictionaries and lists. Never changed in place."""
 
@@ -60,14 +62,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouterReport:
-    """Hold what the namespace's router says of itself: `GET /v1/report` on its admin port, decoded, not interpreted.
+    """Hold what the namespace's router says of itself: `GET /v1/report` on its admin port (`hexflow_api.report`).
 
-    Whoever asks does so at most once a minute, for what changes here is written to statuses::
-
-        {"problems": [{"kind": "TextToSQLWorkflow", "name": "shop", "reason": "SecretNotFound", "message": "…"}],
-         "pools": {"a100": {"instances": [{"url": "http://…", "ready": false, "message": "…"}]}},
-         "workflows": {"shop": {"p95Seconds": 12.3, "attainment": 0.97,
-                                "parameters": {"alpha": {"value": 0.4, "source": "Tuned", "since": "2026-…Z"}}}}}
+    Whoever asks does so at most once a minute, for what changes here is written to statuses.
     """
 
     at: float
@@ -101,3 +98,8 @@ class Observed:
     """What the namespace's router said last; None when nobody could ask it. Needed for a pool and a workflow."""
     refused: tuple[Refusal, ...] = ()
     """What the API server refused when this key, or for a pool and a workflow its namespace's router, was tried last."""
+
+    @property
+    def said(self) -> Report | None:
+        """What the router says, understood."""
+        return read_report(self.report.content) if self.report else None

@@ -11,6 +11,7 @@ from hexflow_api import GPUPool, ResourceError, Resources, TextToSQLWorkflow, pr
 from hexflow_api.condition import ConditionType, Reason
 from hexflow_api.handover import MOST_BYTES, handed_over, oldest_first, packed
 from hexflow_api.status import ResourceStatus
+from hexflow_api.tuned import read_tuned
 from hexflow_operator.children.account import role_binding, service_account
 from hexflow_operator.children.configmap import router_config_map
 from hexflow_operator.children.engine import REPLICAS_ANNOTATION, engine_deployment, port_of
@@ -151,7 +152,7 @@ def _plan_workflow(
         leading=elders[0],
         settings=_settings(elders),
         cron_job=_child(observed, "CronJob", tuner_name(workflow.name)),
-        policy=_child(observed, "ConfigMap", policy_name(workflow.name)),
+        tuned=read_tuned(_child(observed, "ConfigMap", policy_name(workflow.name))),
         obstacles=Obstacles(blocked=_too_large(observed), refused=observed.refused, passed_over=passed_over),
         now=now,
     )

@@ -6,6 +6,7 @@ from typing import Final
 
 from hexflow_api import GPUPool
 from hexflow_api.condition import Condition, ConditionType, Reason
+from hexflow_api.report import Report, ReportedInstance
 from hexflow_api.status import GPUPoolStatus
 from hexflow_operator.children.engine import port_of
 from hexflow_operator.children.metadata import selector, selector_text
@@ -131,14 +132,14 @@ def _of_deployment(
 
 def _of_endpoints(pool: GPUPool, observed: Observed) -> Instances:
     urls = () if pool.spec.suspend else tuple(endpoint.url for endpoint in pool.spec.endpoints or ())
-    reported = _reported(pool, observed)
-    ready = sum(1 for url in urls if (reported.get(url) or {}).get("ready"))
+    reported = _reported(pool, observed.said)
+    ready = sum(1 for url in urls if url in reported and reported[url].ready)
     return Instances(wanted=len(urls), there=len(urls), ready=ready, endpoints=urls)
 
 
-def _reported(pool: GPUPool, observed: Observed) -> dict[str, Manifest]:
-    pools = observed.report.content.get("pools", {}) if observed.report else {}
-    return {each["url"]: each for each in (pools.get(pool.name) or {}).get("instances", ())}
+def _reported(pool: GPUPool, report: Report | None) -> dict[str, ReportedInstance]:
+    said = report.pools.get(pool.name) if report else None
+    return {each.url: each for each in (said.instances if said else ())}
 
 
 def _address(pod: Manifest, port: int) -> str:
@@ -174,30 +175,27 @@ def _ready(pool: GPUPool, observed: Observed, instances: Instances) -> Finding:
 
 
 def _ready_endpoints(pool: GPUPool, observed: Observed, instances: Instances) -> Finding:
-    if observed.report is None:
+    if (report := observed.said) is None:
         silent = "the router has not said whether they answer"
         known = last_finding(observed.primary, ConditionType.READY) if observed.primary else None
         return known or Finding(status="Unknown", reason=Reason.ROUTER_NOT_READY, message=silent)
-    problem = next(
-        (each for each in observed.report.content.get("problems", ()) if _is_about(each, pool)), None
-    )
     counted = f"{instances.ready} of {instances.wanted} endpoints answer"
     if instances.ready == instances.wanted:
         return Finding(status="True", reason=Reason.SERVING, message=counted)
-    if problem and problem.get("reason") == Reason.SECRET_NOT_FOUND:
-        reason, words = Reason.SECRET_NOT_FOUND, str(problem.get("message", ""))
-    else:
-        reported = _reported(pool, observed)
-        down = [url for url in instances.endpoints if not (reported.get(url) or {}).get("ready")]
-        why = (reported.get(down[0]) or {}).get("message") or "the router does not know it yet"
-        reason, words = Reason.ENGINE_UNREACHABLE, f"{down[0]}: {why}"
+    missing = [
+        each.message
+        for each in report.problems
+        if (each.kind, each.name, each.reason) == ("GPUPool", pool.name, Reason.SECRET_NOT_FOUND.value)
+    ]
+    reason, words = Reason.SECRET_NOT_FOUND, "; ".join(missing)
+    if not missing:
+        reported = _reported(pool, report)
+        down = next(url for url in instances.endpoints if url not in reported or not reported[url].ready)
+        why = reported[down].message if down in reported else "the router does not know it yet"
+        reason, words = Reason.ENGINE_UNREACHABLE, f"{down}: {why}"
     if instances.ready:
         reason = Reason.PARTLY_SERVING
     return Finding(status=truth(instances.ready > 0), reason=reason, message=f"{counted}; {words}")
-
-
-def _is_about(problem: Manifest, pool: GPUPool) -> bool:
-    return (problem.get("kind"), problem.get("name")) == ("GPUPool", pool.name)
 
 
 def _patience(found: Sequence[Trouble], now: float) -> float | None:

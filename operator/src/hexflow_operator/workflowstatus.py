@@ -6,6 +6,7 @@ from hexflow_api import GPUPool, Resources, TextToSQLWorkflow
 from hexflow_api.condition import Condition, ConditionType, Reason
 from hexflow_api.reference import dangling
 from hexflow_api.status import TextToSQLWorkflowStatus
+from hexflow_api.tuned import Tuned
 from hexflow_operator.conditions import (
     Finding,
     Obstacles,
@@ -30,7 +31,7 @@ def workflow_status(
     leading: TextToSQLWorkflow,
     settings: TextToSQLWorkflow | None,
     cron_job: Manifest | None,
-    policy: Manifest | None,
+    tuned: Tuned,
     obstacles: Obstacles,
     now: float,
 ) -> tuple[TextToSQLWorkflowStatus, tuple[Event, ...]]:
@@ -38,7 +39,7 @@ def workflow_status(
 
     ``leading`` names the policy of the namespace, ``settings`` the settings of its router (None: nobody gives any).
     """
-    pools = readable(alive(observed.pools), GPUPool)
+    pools, report = readable(alive(observed.pools), GPUPool), observed.said
     lacking = next(_lacking(workflow, pools), None)
     serving = Finding(status="True", reason=Reason.SERVING, message="questions are answered")
     ready = obstacles.ready(
@@ -56,7 +57,7 @@ def workflow_status(
         ConditionType.STALLED: stalled,
         ConditionType.SETTINGS_IN_FORCE: _settings(workflow, leading, settings),
     }
-    if tuning := tuning_finding(workflow, cron_job=cron_job, policy=policy):
+    if tuning := tuning_finding(workflow, cron_job=cron_job, tuned=tuned):
         findings[ConditionType.TUNING_FRESH] = tuning
     status = TextToSQLWorkflowStatus.model_validate(
         {
@@ -64,9 +65,9 @@ def workflow_status(
             "conditions": tuple(map(Condition.model_validate, conditions(findings, resource, now=now))),
             "url": f"http://{ROUTER_NAME}.{workflow.metadata.namespace}.svc/v1/workflows/{workflow.name}/queries",
             "policy": leading.spec.scheduling.policy,
-            "parameters": parameters_in_force(workflow, resource, observed.report) or None,
-            "recommended": recommended_parameters(policy) or None,
-            **measured(workflow, resource, observed.report),
+            "parameters": parameters_in_force(workflow, resource, report) or None,
+            "recommended": recommended_parameters(tuned) or None,
+            **measured(workflow, resource, report),
         }
     )
     return status, transitions(findings, resource)
@@ -95,16 +96,14 @@ def _reason(workflow: TextToSQLWorkflow, resources: Resources, path: str) -> Rea
 
 def _reported(workflow: TextToSQLWorkflow, observed: Observed) -> Finding | None:
     """Return what the router complains about."""
-    if observed.report is None:
+    if (report := observed.said) is None:
         known = last_finding(observed.primary, ConditionType.READY) if observed.primary else None
         return known if known and known.reason is Reason.SECRET_NOT_FOUND else None
-    for problem in observed.report.content.get("problems", ()):
-        if (problem.get("kind"), problem.get("name")) != ("TextToSQLWorkflow", workflow.name):
-            continue
-        reason = next(
-            (each for each in Reason if each.value == problem.get("reason")), Reason.ROUTER_NOT_READY
-        )
-        return Finding(status="False", reason=reason, message=str(problem.get("message", "")))
+    for problem in report.problems:
+        if (problem.kind, problem.name) == ("TextToSQLWorkflow", workflow.name):
+            known_reasons = (each for each in Reason if each.value == problem.reason)
+            reason = next(known_reasons, Reason.ROUTER_NOT_READY)
+            return Finding(status="False", reason=reason, message=problem.message)
     return None
 
 
