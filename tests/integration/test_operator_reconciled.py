@@ -177,6 +177,7 @@ def test_a_child_that_is_deleted_or_edited_by_hand_comes_back(
     )
     until(lambda: "data" in cluster.get("ConfigMap", "hexflow-router"), seconds=30)
     until(lambda: "Deployment/hexflow-router" in cluster.children(), seconds=30)
+    operator.until_quiet()  # and is not applied again and again
 
 
 def test_what_others_own_is_left_alone(

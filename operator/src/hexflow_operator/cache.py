@@ -13,7 +13,7 @@ from hexflow_operator.observed import Key, Manifest, key_of_child
 POOL: Final = "GPUPool"
 WORKFLOW: Final = "TextToSQLWorkflow"
 _REMEMBERED_DEAD: Final = 10_000
-"""Uids of deleted objects that are remembered, so that a late answer does not bring one back."""
+"""Deleted objects whose last version is remembered, so that a late answer does not bring one back."""
 _POD_SPEC: Final = ("nodeName", "containers", "schedulingGates")
 _NOT_KEPT: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -42,7 +42,7 @@ class Cache:
         self._objects: dict[_Id, Manifest] = {}
         self._in_namespace: defaultdict[tuple[str, str], dict[str, Manifest]] = defaultdict(dict)
         self._of_key: defaultdict[Key, dict[_Id, Manifest]] = defaultdict(dict)
-        self._dead: OrderedDict[str, None] = OrderedDict()
+        self._dead: OrderedDict[str, int] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -51,7 +51,8 @@ class Cache:
         """Note an object as it is now; return what changed, None if that was known or something newer is."""
         place, uid = _id(manifest), manifest["metadata"]["uid"]
         before = self._objects.get(place)
-        if uid in self._dead or (before is not None and version(before) >= version(manifest)):
+        known = max(version(before) if before else -1, self._dead.get(uid, -1))
+        if version(manifest) <= known:
             return None
         now = stripped(manifest)
         self._remove(place, before)
@@ -63,9 +64,9 @@ class Cache:
         return Change(before, now)
 
     def drop(self, manifest: Manifest) -> Change | None:
-        """Note that an object is gone; return what changed."""
+        """Note that an object is gone, or has lost the label by which it is watched; return what changed."""
         place, uid = _id(manifest), manifest["metadata"]["uid"]
-        self._dead[uid] = None
+        self._dead[uid] = version(manifest)
         if len(self._dead) > _REMEMBERED_DEAD:
             self._dead.popitem(last=False)
         before = self._objects.get(place)
