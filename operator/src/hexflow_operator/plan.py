@@ -5,6 +5,7 @@ that a cluster at rest is left alone. No I/O, no clock, no Kubernetes client.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from hexflow_api import GPUPool, ResourceError, Resources, TextToSQLWorkflow, profile_of
@@ -57,28 +58,29 @@ def plan(key: Key, observed: Observed, defaults: Defaults, now: float) -> Plan:
         return _plan_router(key.namespace, observed, defaults)
     if observed.primary is None or observed.primary["metadata"].get("deletionTimestamp"):
         return Plan()  # its children have it as owner and go by themselves
-    reading = read(observed.primary)
+    resource, reading = observed.primary, read(observed.primary)
+    obstacles = Obstacles(
+        blocked=_too_large(observed), refused=observed.refused, passed_over=reading.passed_over
+    )
     if isinstance(reading.resource, GPUPool):
-        return _plan_pool(reading.resource, observed.primary, reading.passed_over, observed, defaults, now)
+        return _plan_pool(reading.resource, resource, observed, obstacles, defaults=defaults, now=now)
     if isinstance(reading.resource, TextToSQLWorkflow):
-        return _plan_workflow(
-            reading.resource, observed.primary, reading.passed_over, observed, defaults, now
-        )
-    return _plan_unreadable(observed.primary, reading.problem, now)
+        return _plan_workflow(reading.resource, resource, observed, obstacles, defaults=defaults, now=now)
+    return _plan_unreadable(resource, reading.problem, now)
 
 
 def _plan_pool(
     pool: GPUPool,
     resource: Manifest,
-    passed_over: tuple[str, ...],
     observed: Observed,
+    obstacles: Obstacles,
+    *,
     defaults: Defaults,
     now: float,
 ) -> Plan:
     deployment = _child(observed, "Deployment", engine_name(pool.name))
     wanted = _replicas(pool, deployment)
     desired: list[dict[str, Any]] = []
-    unknown: Finding | None = None
     name = None
     try:
         profile = profile_of(pool, Resources(config_maps=config_maps_of(observed.config_maps)))
@@ -90,10 +92,7 @@ def _plan_pool(
                 engine_deployment(pool, resource, profile=profile, replicas=wanted, defaults=defaults),
             ]
     except ResourceError as error:
-        unknown = _profile_finding(error)
-    obstacles = Obstacles(
-        blocked=unknown or _too_large(observed), refused=observed.refused, passed_over=passed_over
-    )
+        obstacles = replace(obstacles, blocked=_profile_finding(error))
     status, events, again_after = pool_status(
         pool,
         resource,
@@ -105,7 +104,9 @@ def _plan_pool(
         now=now,
     )
     return Plan(
-        delete=() if unknown else _superfluous(observed, desired),
+        delete=_superfluous(observed, desired)
+        if name
+        else (),  # where nothing is known nothing is taken down
         apply=to_apply(desired, observed.children),
         status=_changed(resource, status),
         events=events,
@@ -131,8 +132,9 @@ def _replicas(pool: GPUPool, deployment: Manifest | None) -> int | None:
 def _plan_workflow(
     workflow: TextToSQLWorkflow,
     resource: Manifest,
-    passed_over: tuple[str, ...],
     observed: Observed,
+    obstacles: Obstacles,
+    *,
     defaults: Defaults,
     now: float,
 ) -> Plan:
@@ -153,7 +155,7 @@ def _plan_workflow(
         settings=_settings(elders),
         cron_job=_child(observed, "CronJob", tuner_name(workflow.name)),
         tuned=read_tuned(_child(observed, "ConfigMap", policy_name(workflow.name))),
-        obstacles=Obstacles(blocked=_too_large(observed), refused=observed.refused, passed_over=passed_over),
+        obstacles=obstacles,
         now=now,
     )
     return Plan(
@@ -170,8 +172,7 @@ def _settings(elders: Sequence[TextToSQLWorkflow]) -> TextToSQLWorkflow | None:
 
 
 def _plan_router(namespace: str, observed: Observed, defaults: Defaults) -> Plan:
-    pools = [each for each in oldest_first(alive(observed.pools)) if read(each).resource]
-    workflows = [each for each in oldest_first(alive(observed.workflows)) if read(each).resource]
+    pools, workflows = alive(observed.pools), oldest_first(alive(observed.workflows))
     resources = [*pools, *workflows]
     if not resources:
         return Plan()  # the last one was the last owner, and what is made for the router goes with it

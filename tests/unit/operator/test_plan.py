@@ -205,10 +205,12 @@ def test_the_router_is_told_nothing_that_concerns_pods_alone() -> None:
     assert the("ConfigMap", route(pods_only))["data"] == plain
 
 
-def test_what_cannot_be_read_is_not_handed_to_the_router() -> None:
-    broken = a_pool("broken", replicas=-1)
-    items = json.loads(the("ConfigMap", route(a_pool(), broken))["data"]["resources.json"])["items"]
-    assert [each["metadata"]["name"] for each in items] == ["a100"]
+def test_what_this_version_cannot_read_is_handed_over_all_the_same() -> None:
+    newer = a_pool("newer", replicas=-1)
+    planned = route(a_pool(), newer)
+    items = json.loads(the("ConfigMap", planned)["data"]["resources.json"])["items"]
+    assert [each["metadata"]["name"] for each in items] == ["a100", "newer"]
+    assert len(the("Service", planned)["metadata"]["ownerReferences"]) == 2
 
 
 def test_an_object_of_somebody_else_has_no_key() -> None:
