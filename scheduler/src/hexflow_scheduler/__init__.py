@@ -31,6 +31,7 @@ from hexflow_scheduler.parameter import Parameter, Parameters
 from hexflow_scheduler.policy import DEFAULT_POLICY, Policy, policy_names
 from hexflow_scheduler.profile import Profile
 from hexflow_scheduler.recording import RecordingKernel
+from hexflow_scheduler.relief import Admission, Relief
 from hexflow_scheduler.replay import Difference, Replayed, replay
 from hexflow_scheduler.timescale import TimeScale
 from hexflow_scheduler.view import InstanceView, KernelView, RunningCall, WaitingCall
@@ -39,6 +40,7 @@ from hexflow_scheduler.workflow import Progress, StageProgress, StageState, Stag
 __all__ = [
     "DEFAULT_POLICY",
     "Abort",
+    "Admission",
     "Call",
     "CallNotRunning",
     "Decision",
@@ -66,6 +68,7 @@ __all__ = [
     "Progress",
     "Record",
     "RecordingKernel",
+    "Relief",
     "Replayed",
     "RunningCall",
     "SchedulerError",

@@ -35,6 +35,8 @@ class OpenQuery:
     """Seconds it may take in all (``Fleet.slo_seconds``); 0 until its first call is put on an instance."""
     notes: dict[str, tuple[float, ...]] = field(default_factory=dict)
     """What queue rules remember of it, each under its name."""
+    demoted: bool = False
+    """Whether it gives way, since it cannot be in time (``relief.py``)."""
     ended: bool = False
     """Whether its end was reported; what still lives of it is forgotten with its last call."""
 

@@ -49,6 +49,8 @@ class Call:
     """Instant from which its answer is of no use to anybody; None where that is the deadline."""
     budget_seconds: float | None = None
     """Share of the time left that this call was given at its release (``budget.py``)."""
+    optional: bool = False
+    """Whether its stage can do without it once another of the stage's calls is answered."""
     round: int = 0
     """How many calls of its chain came before it in its stage."""
     sibling: int = 0

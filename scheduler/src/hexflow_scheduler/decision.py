@@ -12,6 +12,8 @@ class Outcome(StrEnum):
     """The engine failed it and no attempt is left."""
     CANCELLED = "Cancelled"
     """Whoever asked does not want it any more."""
+    DROPPED = "Dropped"
+    """Its query is late and can do without it (``Relief.drop``)."""
     EXPIRED = "Expired"
     """No instance could take it before its time ran out."""
     UNSERVABLE = "Unservable"
@@ -31,7 +33,9 @@ class Place:
     output_tokens: float
     """Expected output, the number that the prediction was made with."""
     scores: tuple[tuple[str, float], ...] = ()
-    """Every instance that could serve it with its score, in the order considered; the largest won."""
+    """The instances that were weighed for it with their scores, in the order considered; the largest won."""
+    demoted: bool = False
+    """Whether its query gives way to others, since it cannot be in time any more (``Relief.demote``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

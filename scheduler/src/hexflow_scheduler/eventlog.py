@@ -20,6 +20,7 @@ from hexflow_scheduler.kernel import Kernel
 from hexflow_scheduler.parameter import Parameters
 from hexflow_scheduler.plain import decision_from_plain, decision_to_plain, from_plain, to_plain
 from hexflow_scheduler.policy import Policy
+from hexflow_scheduler.relief import Relief
 
 VERSION = 2
 """Version of the records; another one is refused. 2: the ends of queries are told (``query_ended``)."""
@@ -86,6 +87,7 @@ def start_record(kernel: Kernel) -> Record:
         "queue": kernel.policy.queue,
         "parameters": dict(kernel.policy.values()),
         "park_seconds": kernel.policy.park_seconds,
+        "relief": {"demote": kernel.policy.relief.demote, "drop": kernel.policy.relief.drop},
         "max_attempts": kernel.max_attempts,
         "estimates": kernel.estimates.to_data(),
     }
@@ -102,6 +104,7 @@ def kernel_of(start: Record) -> Kernel:
         queue=given["queue"],
         parameters=Parameters(**given["parameters"]),
         park_seconds=given["park_seconds"],
+        relief=Relief(**given["relief"]),
     )
     return Kernel(policy, Estimates.from_data(given["estimates"]), given["max_attempts"])
 

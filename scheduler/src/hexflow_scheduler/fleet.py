@@ -30,6 +30,8 @@ class Fleet:
         self._loads: dict[str, InstanceLoad] = {}
         self._queries: dict[str, OpenQuery] = {}
         self._idle: dict[str, None] = {}
+        self.demoted = 0
+        """How many open queries give way."""
         self._turn = 0
         self._bounded = False
         """Whether any instance states how much context it takes."""
@@ -158,7 +160,7 @@ class Fleet:
         del query.calls[active.call.call_id]
         if not query.calls:
             if query.ended:
-                del self._queries[query.query_id]
+                self._forget(query)
             else:
                 self._rest(query)
 
@@ -169,15 +171,18 @@ class Fleet:
             return None
         query.ended = True
         if not query.calls:
-            del self._queries[query_id]
-            self._idle.pop(query_id, None)
+            self._forget(query)
         return query
+
+    def _forget(self, query: OpenQuery) -> None:
+        del self._queries[query.query_id]
+        self._idle.pop(query.query_id, None)
+        self.demoted -= query.demoted
 
     def _rest(self, query: OpenQuery) -> None:
         self._idle[query.query_id] = None
         if len(self._idle) > MOST_IDLE_QUERIES:
-            eldest = next(iter(self._idle))
-            del self._idle[eldest], self._queries[eldest]
+            self._forget(self._queries[next(iter(self._idle))])
 
     def add(self, instance: Instance) -> InstanceLoad:
         """Add an instance."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from hexflow_scheduler.active import ActiveCall, Phase
+from hexflow_scheduler.active import ActiveCall, OpenQuery, Phase
 from hexflow_scheduler.call import Call, Usage, expiry, rest_class
 from hexflow_scheduler.decision import Abort, Decision, End, Outcome, Place, Send
 from hexflow_scheduler.errors import CallNotRunning, DuplicateCall, InvalidInput, SchedulerError, UnknownCall
@@ -21,6 +21,7 @@ from hexflow_scheduler.ordering import Watcher
 from hexflow_scheduler.parameter import Parameters
 from hexflow_scheduler.parking import Parking
 from hexflow_scheduler.policy import DISPATCH_RULES, QUEUE_RULES, Policy
+from hexflow_scheduler.relief import Admission, admission, demote, dispensable, hopeless
 from hexflow_scheduler.urgency import urgency
 from hexflow_scheduler.validity import check_call, check_instance, check_instant, check_usage
 from hexflow_scheduler.view import KernelView, instance_view
@@ -95,14 +96,7 @@ class Kernel:
         for call in calls:
             self.estimates.arrived(call)
             query = self._fleet.query(self._now, call)
-            active = ActiveCall(
-                call=call,
-                query=query,
-                order=self._arrivals,
-                released=self._now,
-                output_tokens=self.estimates.output_tokens(call),
-                rest_seconds=self.estimates.rest_seconds(call),
-            )
+            active = self._activate(call, query)
             self._arrivals += 1
             self._calls[call.call_id] = query.calls[call.call_id] = active
             siblings.append(active)
@@ -116,8 +110,11 @@ class Kernel:
         out = self._begin(now)
         learn(self.estimates, self._now, active=active, load=load, usage=usage)
         load.stop(self._now, active)
-        active.query.ends[rest_class(active.call)] = self._now
+        query = active.query
+        query.ends[rest_class(active.call)] = self._now
         self._end(active, Outcome.FINISHED, "", out, usage)
+        if self.policy.relief.drop:
+            self._drop(query, active.call, out)
         self._fill([load], out)
         return tuple(out)
 
@@ -138,17 +135,8 @@ class Kernel:
         """End a call that nobody wants any more, aborting it where it runs."""
         active = self._call(call_id)
         out = self._begin(now)
-        if active.call.call_id not in self._calls:
-            return tuple(out)
-        load = self._fleet.load(active.instance_id) if active.instance_id is not None else None
-        if load is not None and active.phase is Phase.RUNNING:
-            load.stop(self._now, active)
-            out.append(Abort(call_id=call_id, instance_id=load.instance_id))
-        self._fleet.take(active)
-        self._parking.remove(active)
-        self._end(active, Outcome.CANCELLED, "", out)
-        if load is not None:
-            self._fill([load], out)
+        if active.call.call_id in self._calls:
+            self._withdraw(active, Outcome.CANCELLED, "", out)
         return tuple(out)
 
     def query_ended(self, now: float, query_id: str, *, answered: bool = True) -> tuple[Decision, ...]:
@@ -201,6 +189,18 @@ class Kernel:
         able = [load for load in self._fleet if can_serve(load.instance, model=model, pools=pools, tokens=0)]
         return self.estimates.stage_seconds(workflow, stage, model, [load.speed for load in able])
 
+    def admits(self, now: float, call: Call) -> Admission:
+        """Return whether a query whose first call would be this one could be in time, as things are now.
+
+        Its SLO is the time to the call's deadline; one without a deadline is always admitted. Nothing changes
+        by asking, so nothing is recorded. Whether a query is refused, or gets fewer candidates, is the asker's.
+        """
+        check_call(call)
+        if call.deadline is None:
+            return Admission(admitted=True, expected_seconds=0.0)
+        active = self._activate(call, OpenQuery(query_id="", workflow="", arrival=now))
+        return admission(now, active, self._fleet, slo_seconds=call.deadline - now)
+
     def view(self) -> KernelView:
         """Return a copy of all that the kernel knows, as of its last input."""
         return KernelView(
@@ -214,6 +214,41 @@ class Kernel:
         )
 
     # Deciding
+
+    def _activate(self, call: Call, query: OpenQuery) -> ActiveCall:
+        return ActiveCall(
+            call=call,
+            query=query,
+            order=self._arrivals,
+            released=self._now,
+            output_tokens=self.estimates.output_tokens(call),
+            rest_seconds=self.estimates.rest_seconds(call),
+        )
+
+    def _demote(self, calls: Iterable[ActiveCall]) -> None:
+        fleet = self._fleet
+        for active in calls:
+            room = fleet.demoted < self.policy.relief.demote * fleet.open_queries
+            if room and not active.query.demoted and hopeless(self._now, active, fleet):
+                demote(active, fleet)
+                fleet.demoted += 1
+
+    def _drop(self, query: OpenQuery, answered: Call, out: list[Decision]) -> None:
+        last = dispensable(self._now, query, answered, self.estimates, self.policy.relief.drop)
+        if last is not None:
+            reason = "its query is late and has an answer without it"
+            self._withdraw(last, Outcome.DROPPED, reason, out)
+
+    def _withdraw(self, active: ActiveCall, outcome: Outcome, reason: str, out: list[Decision]) -> None:
+        load = self._fleet.load(active.instance_id) if active.instance_id is not None else None
+        if load is not None and active.phase is Phase.RUNNING:
+            load.stop(self._now, active)
+            out.append(Abort(call_id=active.call.call_id, instance_id=load.instance_id))
+        self._fleet.take(active)
+        self._parking.remove(active)
+        self._end(active, outcome, reason, out)
+        if load is not None:
+            self._fill([load], out)
 
     def _begin(self, now: float) -> list[Decision]:
         check_instant(now)
@@ -232,6 +267,8 @@ class Kernel:
                 self._park(active, out)
         touched: dict[str, InstanceLoad] = {}
         for workflow, siblings in by_workflow.items():
+            if self.policy.relief.demote:
+                self._demote(siblings)
             values = self._workflow_parameters.get(workflow, self._parameters)
             choices = {
                 choice.active.order: choice
@@ -253,6 +290,7 @@ class Kernel:
                         predicted_seconds=active.predicted_seconds,
                         output_tokens=active.output_tokens,
                         scores=choice.scores,
+                        demoted=active.query.demoted,
                     )
                 )
         self._fill(touched.values(), out)

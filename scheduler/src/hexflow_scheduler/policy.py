@@ -35,6 +35,7 @@ from hexflow_scheduler.ordering.qlm import QLM
 from hexflow_scheduler.ordering.urgency import Urgency
 from hexflow_scheduler.ordering.vtc import VTC
 from hexflow_scheduler.parameter import Parameter, Parameters
+from hexflow_scheduler.relief import Relief
 
 Rule = TypeVar("Rule")
 
@@ -83,6 +84,8 @@ class Policy:
     parameters: Parameters = field(default_factory=Parameters)
     """Where they differ from the defaults."""
     park_seconds: float = PARK_SECONDS
+    relief: Relief = field(default_factory=Relief)
+    """What may be done where not all can be in time; nothing by default."""
 
     def __post_init__(self) -> None:
         _known(self.dispatch, DISPATCH_RULES, kind="dispatch rule")
@@ -93,7 +96,12 @@ class Policy:
 
     @classmethod
     def named(
-        cls, name: str = DEFAULT_POLICY, /, *, park_seconds: float = PARK_SECONDS, **parameters: float
+        cls,
+        name: str = DEFAULT_POLICY,
+        /,
+        *,
+        park_seconds: float = PARK_SECONDS,
+        **parameters: float,
     ) -> "Policy":
         """Return the policy of a name: ``HexGenFlow``, or a pair such as ``RoundRobin+Urgency``.
 
