@@ -114,3 +114,32 @@ def test_every_pod_keeps_to_the_restricted_standard(api_server: ApiServer, narro
                 refused[name.removesuffix(".yaml")] = error.message
     assert set(refused) == WIDE, refused
     assert all("PodSecurity" in message for message in refused.values())
+
+
+@pytest.mark.usefixtures("definitions")
+def test_taking_the_count_off_a_pool_keeps_it_until_somebody_else_sets_one(
+    api_server: ApiServer, namespace: str
+) -> None:
+    api = api_server.api
+    deployment = f"{PATHS['Deployment'].format(namespace)}/a100-engine"
+
+    def carry_out(**spec: Any) -> int:
+        resource = {"apiVersion": "hexflow.dev/v1alpha1", "kind": "GPUPool", "metadata": {"name": "a100"}}
+        model = {"name": "Qwen/Qwen2.5-Coder-7B-Instruct"}
+        pool = applied(api, {**resource, "spec": {"gpuType": "A100-80GB", "model": model, **spec}}, namespace)
+        there = (api.get(deployment),) if api.exists(deployment) else ()
+        children = tuple({"apiVersion": "apps/v1", "kind": "Deployment", **each} for each in there)
+        observed = Observed(primary=pool, pools=(pool,), children=children)
+        for manifest in plan(Key("GPUPool", namespace, "a100"), observed, Defaults(), NOW).apply:
+            if manifest["kind"] == "Deployment":
+                applied(api, manifest, namespace)
+        count: int = api.get(deployment)["spec"]["replicas"]
+        return count
+
+    assert carry_out(replicas=3) == 3
+    assert carry_out() == 3
+    api.patch(f"{deployment}/scale", {"spec": {"replicas": 5}}, fieldManager="autoscaler")
+    assert carry_out(maxModelLen=4096) == 5
+    assert carry_out(maxModelLen=8192) == 5
+    assert carry_out(suspend=True) == 0
+    assert carry_out() == 1
