@@ -142,3 +142,26 @@ def test_a_killed_test_run_leaves_no_process_and_no_file(tmp_path: Path, how: si
         assert len(processes_of(folder)) == 4
         run.send_signal(how)
         until(lambda: processes_of(folder) == [] and not folder.exists(), seconds=30)
+
+
+@pytest.mark.usefixtures("api_server")
+def test_make_cluster_up_keeps_one_with_gpu_nodes_until_it_is_interrupted() -> None:
+    command = [sys.executable, str(ROOT / "tests" / "cluster" / "up.py"), "--nodes=1", "--gpus=3"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as up:
+        assert up.stdout is not None
+        said = dict(
+            line.removeprefix("export ").strip().split("=")
+            for line in (up.stdout.readline(), up.stdout.readline())
+        )
+        kubectl = Kubectl(
+            binary=Path(said["PATH"].partition(":")[0]) / "kubectl",
+            kubeconfig=Path(said["KUBECONFIG"]),
+            cache=Path(said["KUBECONFIG"]).parent / "cache",
+        )
+        (node,) = kubectl.json("get", "nodes")["items"]
+        assert node["status"]["allocatable"]["nvidia.com/gpu"] == "3"
+        assert kubectl("get", "gpupools") == ""
+        up.send_signal(signal.SIGINT)
+        assert up.wait(30) == 0
+    assert not kubectl.kubeconfig.exists()
