@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-pytest_plugins = ["support.cluster", "support.definitions", "support.operators"]
+pytest_plugins = ["support.cluster", "support.definitions", "support.operators", "support.objects"]
 
 REMEDIES = {"vllm": "make vllm", "cluster": "make cluster"}
 """Marker of an optional part -> the command that adds it."""

@@ -2,84 +2,20 @@
 
 from typing import Any
 
-import pytest
-
 from support.apiserver import ApiServer
 from support.auditlog import AuditLog
 from support.definitions import served_at
 from support.kubelet import FakeKubelet, PodState
-from support.kubernetes import Api, Kubectl, Object
+from support.kubernetes import Kubectl, Object
+from support.objects import Objects
 from support.operators import OperatorProcess, Operators
 from support.resources import pool_data, workflow_data
 from support.waiting import until
 
-CHILDREN = {
-    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
-    "Service": "/api/v1/namespaces/{}/services",
-    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
-    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
-    "CronJob": "/apis/batch/v1/namespaces/{}/cronjobs",
-    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
-    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
-}
 TUNED: dict[str, Any] = {
     "tuning": {"mode": "Recommend"},
     "scheduling": {"policy": "HexGenFlow", "alpha": {"seed": 0.5, "min": 0.1, "max": 1.0}},
 }
-
-
-class Cluster:
-    """The objects of one namespace."""
-
-    def __init__(self, api: Api, namespace: str) -> None:
-        self.api, self.namespace = api, namespace
-
-    def apply(self, resource: Object) -> Object:
-        """Apply a resource as a person does."""
-        path = f"{served_at(resource['kind'], namespace=self.namespace)}/{resource['metadata']['name']}"
-        return self.api.patch(path, resource, kind="apply", fieldManager="tests", force="true")
-
-    def delete(self, kind: str, name: str) -> None:
-        """Delete a resource or a child."""
-        self.api.delete(f"{self._path(kind)}/{name}")
-
-    def get(self, kind: str, name: str) -> Object:
-        """Read a resource or a child."""
-        return self.api.get(f"{self._path(kind)}/{name}")
-
-    def there(self, kind: str, name: str) -> bool:
-        """Tell whether there is such an object."""
-        return self.api.exists(f"{self._path(kind)}/{name}")
-
-    def patch(self, kind: str, name: str, change: Object, *, way: str = "merge") -> Object:
-        """Change an object by hand."""
-        return self.api.patch(f"{self._path(kind)}/{name}", change, kind=way)
-
-    def children(self) -> dict[str, Object]:
-        """Return all that the operator has made, as kind/name -> object."""
-        return {
-            f"{kind}/{each['metadata']['name']}": each
-            for kind, path in CHILDREN.items()
-            for each in self.api.items(path.format(self.namespace), labelSelector="hexflow.dev/part")
-        }
-
-    def condition(self, kind: str, name: str, type_: str = "Ready") -> tuple[str, str, str]:
-        """Return status, reason and message of a condition; empty words while there is none."""
-        conditions = self.get(kind, name).get("status", {}).get("conditions", [])
-        found: Object = next((each for each in conditions if each["type"] == type_), {})
-        return found.get("status", ""), found.get("reason", ""), found.get("message", "")
-
-    def _path(self, kind: str) -> str:
-        return (
-            CHILDREN[kind].format(self.namespace)
-            if kind in CHILDREN
-            else served_at(kind, namespace=self.namespace)
-        )
-
-
-@pytest.fixture
-def cluster(api_server: ApiServer, namespace: str) -> Cluster:
-    return Cluster(api_server.api, namespace)
 
 
 def versions(objects: dict[str, Object]) -> dict[str, str]:
@@ -92,12 +28,12 @@ def container(deployment: Object) -> Object:
 
 
 def test_a_pool_becomes_pods_behind_a_service_and_says_when_they_serve(
-    operator: OperatorProcess, cluster: Cluster, kubelet: FakeKubelet
+    operator: OperatorProcess, objects: Objects, kubelet: FakeKubelet
 ) -> None:
     kubelet.add_node(gpus=8)
-    cluster.apply(pool_data("a100", replicas=2))
-    until(lambda: cluster.condition("GPUPool", "a100")[:2] == ("True", "Serving"), seconds=60)
-    assert set(cluster.children()) == {
+    objects.apply(pool_data("a100", replicas=2))
+    until(lambda: objects.condition("GPUPool", "a100")[:2] == ("True", "Serving"), seconds=60)
+    assert set(objects.children()) == {
         "Deployment/a100-engine",
         "Service/a100-engine",
         "PodDisruptionBudget/a100-engine",
@@ -107,45 +43,45 @@ def test_a_pool_becomes_pods_behind_a_service_and_says_when_they_serve(
         "ServiceAccount/hexflow-router",
         "RoleBinding/hexflow-router",
     }
-    status = cluster.get("GPUPool", "a100")["status"]
+    status = objects.get("GPUPool", "a100")["status"]
     assert (status["replicas"], status["readyReplicas"], status["ready"]) == (2, 2, "2/2")
     assert "metadata" not in status
-    pool = cluster.get("GPUPool", "a100")["metadata"]
+    pool = objects.get("GPUPool", "a100")["metadata"]
     assert "finalizers" not in pool
     assert "annotations" not in pool, "nothing of ours is left on the objects of others"
 
 
 def test_a_workflow_gets_the_router_and_a_tuner_and_says_why_it_is_not_ready(
-    operator: OperatorProcess, cluster: Cluster
+    operator: OperatorProcess, objects: Objects
 ) -> None:
-    cluster.apply(workflow_data("shop", pools={"names": ["a100"]}, **TUNED))
-    until(lambda: cluster.condition("TextToSQLWorkflow", "shop")[1] == "NoPool", seconds=30)
-    until(lambda: cluster.there("CronJob", "shop-tuner"), seconds=30)
-    cluster.apply(pool_data("l40s", emulated=True))
-    until(lambda: cluster.condition("TextToSQLWorkflow", "shop")[1] == "PoolNotFound", seconds=30)
-    assert "a100" in cluster.condition("TextToSQLWorkflow", "shop")[2]
-    cluster.apply(pool_data("a100", emulated=True))
-    until(lambda: cluster.condition("TextToSQLWorkflow", "shop")[1] != "PoolNotFound", seconds=30)
+    objects.apply(workflow_data("shop", pools={"names": ["a100"]}, **TUNED))
+    until(lambda: objects.condition("TextToSQLWorkflow", "shop")[1] == "NoPool", seconds=30)
+    until(lambda: objects.there("CronJob", "shop-tuner"), seconds=30)
+    objects.apply(pool_data("l40s", emulated=True))
+    until(lambda: objects.condition("TextToSQLWorkflow", "shop")[1] == "PoolNotFound", seconds=30)
+    assert "a100" in objects.condition("TextToSQLWorkflow", "shop")[2]
+    objects.apply(pool_data("a100", emulated=True))
+    until(lambda: objects.condition("TextToSQLWorkflow", "shop")[1] != "PoolNotFound", seconds=30)
 
 
 def test_a_change_leads_to_that_change_and_to_nothing_else(
-    operator: OperatorProcess, cluster: Cluster
+    operator: OperatorProcess, objects: Objects
 ) -> None:
     for name in ("one", "other"):
-        cluster.apply(pool_data(name, emulated=True, replicas=1))
+        objects.apply(pool_data(name, emulated=True, replicas=1))
     operator.until_quiet()
-    before = cluster.children()
-    cluster.apply(pool_data("one", emulated=True, replicas=3))
-    until(lambda: cluster.get("Deployment", "one-engine")["spec"]["replicas"] == 3, seconds=30)
+    before = objects.children()
+    objects.apply(pool_data("one", emulated=True, replicas=3))
+    until(lambda: objects.get("Deployment", "one-engine")["spec"]["replicas"] == 3, seconds=30)
     operator.until_quiet()
-    after = cluster.children()
+    after = objects.children()
     changed = {name for name in after if versions(after)[name] != versions(before)[name]}
     assert changed - {"PodDisruptionBudget/one-engine"} == {"Deployment/one-engine"}
     assert container(after["Deployment/one-engine"]) == container(before["Deployment/one-engine"])
-    cluster.apply(pool_data("one", emulated=True, replicas=3, maxModelLen=4096))
-    until(lambda: "4096" in str(cluster.get("ConfigMap", "hexflow-router")), seconds=30)
+    objects.apply(pool_data("one", emulated=True, replicas=3, maxModelLen=4096))
+    until(lambda: "4096" in str(objects.get("ConfigMap", "hexflow-router")), seconds=30)
     operator.until_quiet()
-    last = cluster.children()
+    last = objects.children()
     changed = {name for name in last if versions(last)[name] != versions(after)[name]}
     assert changed - {"PodDisruptionBudget/one-engine"} == {
         "Deployment/one-engine",
@@ -154,36 +90,36 @@ def test_a_change_leads_to_that_change_and_to_nothing_else(
 
 
 def test_a_child_that_is_deleted_or_edited_by_hand_comes_back(
-    operator: OperatorProcess, cluster: Cluster
+    operator: OperatorProcess, objects: Objects
 ) -> None:
-    cluster.apply(pool_data("a100", emulated=True, replicas=1))
-    cluster.apply(workflow_data("shop", **TUNED))
+    objects.apply(pool_data("a100", emulated=True, replicas=1))
+    objects.apply(workflow_data("shop", **TUNED))
     operator.until_quiet()
-    before = cluster.children()
+    before = objects.children()
     for name in before:
-        cluster.delete(*name.split("/"))
-    until(lambda: set(cluster.children()) == set(before), seconds=60)
+        objects.delete(*name.split("/"))
+    until(lambda: set(objects.children()) == set(before), seconds=60)
     operator.until_quiet()
-    cluster.patch("Deployment", "a100-engine", {"spec": {"replicas": 7}})
-    cluster.patch("Service", "a100-engine", {"spec": {"selector": {"app.kubernetes.io/instance": "else"}}})
-    cluster.patch("ConfigMap", "hexflow-router", {"data": None})
-    cluster.patch("Deployment", "hexflow-router", {"metadata": {"labels": {"hexflow.dev/part": None}}})
-    until(lambda: cluster.get("Deployment", "a100-engine")["spec"]["replicas"] == 1, seconds=30)
+    objects.patch("Deployment", "a100-engine", {"spec": {"replicas": 7}})
+    objects.patch("Service", "a100-engine", {"spec": {"selector": {"app.kubernetes.io/instance": "else"}}})
+    objects.patch("ConfigMap", "hexflow-router", {"data": None})
+    objects.patch("Deployment", "hexflow-router", {"metadata": {"labels": {"hexflow.dev/part": None}}})
+    until(lambda: objects.get("Deployment", "a100-engine")["spec"]["replicas"] == 1, seconds=30)
     until(
         lambda: (
-            cluster.get("Service", "a100-engine")["spec"]["selector"]["app.kubernetes.io/instance"] == "a100"
+            objects.get("Service", "a100-engine")["spec"]["selector"]["app.kubernetes.io/instance"] == "a100"
         ),
         seconds=30,
     )
-    until(lambda: "data" in cluster.get("ConfigMap", "hexflow-router"), seconds=30)
-    until(lambda: "Deployment/hexflow-router" in cluster.children(), seconds=30)
+    until(lambda: "data" in objects.get("ConfigMap", "hexflow-router"), seconds=30)
+    until(lambda: "Deployment/hexflow-router" in objects.children(), seconds=30)
     operator.until_quiet()  # and is not applied again and again
 
 
 def test_what_others_own_is_left_alone(
-    operator: OperatorProcess, cluster: Cluster, kubectl: Kubectl, audit_log: AuditLog, operators: Operators
+    operator: OperatorProcess, objects: Objects, kubectl: Kubectl, audit_log: AuditLog, operators: Operators
 ) -> None:
-    cluster.apply(pool_data("scaled", emulated=True))
+    objects.apply(pool_data("scaled", emulated=True))
     operator.until_quiet()
     kubectl("scale", "deployment/scaled-engine", "--replicas=5")  # as an HPA on the Deployment does
     injected = {
@@ -198,13 +134,13 @@ def test_what_others_own_is_left_alone(
             }
         },
     }
-    cluster.patch("Deployment", "scaled-engine", injected, way="strategic")
+    objects.patch("Deployment", "scaled-engine", injected, way="strategic")
     operator.until_quiet()
     since = audit_log.from_now_on()
-    cluster.apply(pool_data("scaled", emulated=True, engine={"args": ["--max-num-seqs=8"]}))
-    until(lambda: "--max-num-seqs=8" in str(cluster.get("Deployment", "scaled-engine")), seconds=30)
+    objects.apply(pool_data("scaled", emulated=True, engine={"args": ["--max-num-seqs=8"]}))
+    until(lambda: "--max-num-seqs=8" in str(objects.get("Deployment", "scaled-engine")), seconds=30)
     operator.until_quiet()
-    deployment = cluster.get("Deployment", "scaled-engine")
+    deployment = objects.get("Deployment", "scaled-engine")
     assert deployment["spec"]["replicas"] == 5
     assert deployment["metadata"]["annotations"]["injector.example/status"] == "injected"
     template = deployment["spec"]["template"]
@@ -215,76 +151,76 @@ def test_what_others_own_is_left_alone(
 
 
 def test_kubectl_scale_and_an_autoscaler_on_the_pool_set_its_pods(
-    operator: OperatorProcess, cluster: Cluster, kubectl: Kubectl
+    operator: OperatorProcess, objects: Objects, kubectl: Kubectl
 ) -> None:
-    cluster.apply(pool_data("a100", emulated=True, replicas=1))
+    objects.apply(pool_data("a100", emulated=True, replicas=1))
     operator.until_quiet()
     kubectl("scale", "gpupool/a100", "--replicas=4")
-    until(lambda: cluster.get("Deployment", "a100-engine")["spec"]["replicas"] == 4, seconds=30)
-    until(lambda: cluster.get("GPUPool", "a100")["status"].get("replicas") == 4, seconds=30)
-    scale = cluster.api.get(f"{served_at('GPUPool', namespace=cluster.namespace)}/a100/scale")
+    until(lambda: objects.get("Deployment", "a100-engine")["spec"]["replicas"] == 4, seconds=30)
+    until(lambda: objects.get("GPUPool", "a100")["status"].get("replicas") == 4, seconds=30)
+    scale = objects.api.get(f"{served_at('GPUPool', namespace=objects.namespace)}/a100/scale")
     assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (4, 4)
     assert "app.kubernetes.io/instance=a100" in scale["status"]["selector"]
 
 
 def test_suspending_keeps_the_pool_at_no_pod_until_it_is_resumed(
-    operator: OperatorProcess, cluster: Cluster
+    operator: OperatorProcess, objects: Objects
 ) -> None:
-    cluster.apply(pool_data("a100", emulated=True, replicas=2))
+    objects.apply(pool_data("a100", emulated=True, replicas=2))
     operator.until_quiet()
-    cluster.apply(pool_data("a100", emulated=True, replicas=2, suspend=True))
-    until(lambda: cluster.get("Deployment", "a100-engine")["spec"]["replicas"] == 0, seconds=30)
-    until(lambda: cluster.condition("GPUPool", "a100")[1] == "Suspended", seconds=30)
-    cluster.apply(pool_data("a100", emulated=True, replicas=2))
-    until(lambda: cluster.get("Deployment", "a100-engine")["spec"]["replicas"] == 2, seconds=30)
+    objects.apply(pool_data("a100", emulated=True, replicas=2, suspend=True))
+    until(lambda: objects.get("Deployment", "a100-engine")["spec"]["replicas"] == 0, seconds=30)
+    until(lambda: objects.condition("GPUPool", "a100")[1] == "Suspended", seconds=30)
+    objects.apply(pool_data("a100", emulated=True, replicas=2))
+    until(lambda: objects.get("Deployment", "a100-engine")["spec"]["replicas"] == 2, seconds=30)
 
 
 def test_deleting_the_resources_takes_all_that_was_made_for_them(
-    operator: OperatorProcess, cluster: Cluster
+    operator: OperatorProcess, objects: Objects
 ) -> None:
-    cluster.apply(pool_data("a100", emulated=True))
-    cluster.apply(pool_data("l40s", emulated=True))
-    cluster.apply(workflow_data("shop", **TUNED))
+    objects.apply(pool_data("a100", emulated=True))
+    objects.apply(pool_data("l40s", emulated=True))
+    objects.apply(workflow_data("shop", **TUNED))
     operator.until_quiet()
-    cluster.delete("GPUPool", "a100")
-    until(lambda: not any("a100" in name for name in cluster.children()), seconds=60)
+    objects.delete("GPUPool", "a100")
+    until(lambda: not any("a100" in name for name in objects.children()), seconds=60)
     operator.until_quiet()
-    router = cluster.get("Deployment", "hexflow-router")["metadata"]
+    router = objects.get("Deployment", "hexflow-router")["metadata"]
     assert [each["name"] for each in router["ownerReferences"]] == ["l40s", "shop"]
-    cluster.delete("GPUPool", "l40s")
-    cluster.delete("TextToSQLWorkflow", "shop")
-    until(lambda: cluster.children() == {}, seconds=60)
+    objects.delete("GPUPool", "l40s")
+    objects.delete("TextToSQLWorkflow", "shop")
+    until(lambda: objects.children() == {}, seconds=60)
     operator.until_quiet()
-    assert cluster.children() == {}, "and nobody makes it again"
+    assert objects.children() == {}, "and nobody makes it again"
 
 
 def test_the_schedulers_words_are_in_the_pools_status(
-    operator: OperatorProcess, cluster: Cluster, kubelet: FakeKubelet
+    operator: OperatorProcess, objects: Objects, kubelet: FakeKubelet
 ) -> None:
     kubelet.add_node(gpus=0)
-    cluster.apply(pool_data("a100", replicas=1))
-    until(lambda: cluster.condition("GPUPool", "a100")[1] == "Unschedulable", seconds=60)
-    assert "Insufficient nvidia.com/gpu" in cluster.condition("GPUPool", "a100")[2]
-    kubelet.choose(cluster.namespace, PodState.IMAGE_MISSING)
+    objects.apply(pool_data("a100", replicas=1))
+    until(lambda: objects.condition("GPUPool", "a100")[1] == "Unschedulable", seconds=60)
+    assert "Insufficient nvidia.com/gpu" in objects.condition("GPUPool", "a100")[2]
+    kubelet.choose(objects.namespace, PodState.IMAGE_MISSING)
     kubelet.add_node(gpus=8)
-    until(lambda: cluster.condition("GPUPool", "a100")[1] == "ImageNotPulled", seconds=60)
+    until(lambda: objects.condition("GPUPool", "a100")[1] == "ImageNotPulled", seconds=60)
 
 
 def test_what_the_api_server_refuses_is_in_the_status_in_its_words(
-    operator: OperatorProcess, cluster: Cluster, api_server: ApiServer
+    operator: OperatorProcess, objects: Objects, api_server: ApiServer
 ) -> None:
     quota = {"metadata": {"name": "none"}, "spec": {"hard": {"count/deployments.apps": "0"}}}
-    api_server.api.create(f"/api/v1/namespaces/{cluster.namespace}/resourcequotas", quota)
+    api_server.api.create(f"/api/v1/namespaces/{objects.namespace}/resourcequotas", quota)
     until(
         lambda: (
-            api_server.api.get(f"/api/v1/namespaces/{cluster.namespace}/resourcequotas/none")
+            api_server.api.get(f"/api/v1/namespaces/{objects.namespace}/resourcequotas/none")
             .get("status", {})
             .get("hard")
         ),
         seconds=30,
     )
-    cluster.apply(pool_data("a100", emulated=True, replicas=1))
-    until(lambda: "exceeded quota" in cluster.condition("GPUPool", "a100")[2], seconds=30)
-    api_server.api.delete(f"/api/v1/namespaces/{cluster.namespace}/resourcequotas/none")
-    until(lambda: cluster.there("Deployment", "a100-engine"), seconds=60)
-    until(lambda: "exceeded quota" not in cluster.condition("GPUPool", "a100")[2], seconds=60)
+    objects.apply(pool_data("a100", emulated=True, replicas=1))
+    until(lambda: "exceeded quota" in objects.condition("GPUPool", "a100")[2], seconds=30)
+    api_server.api.delete(f"/api/v1/namespaces/{objects.namespace}/resourcequotas/none")
+    until(lambda: objects.there("Deployment", "a100-engine"), seconds=60)
+    until(lambda: "exceeded quota" not in objects.condition("GPUPool", "a100")[2], seconds=60)

@@ -35,8 +35,8 @@ QUIET_SECONDS = 1.5
 """Nothing waits and nothing was written for so long: all is done. A key comes back within a second if at all."""
 
 
-def install(api: Api, namespace: str) -> None:
-    """Give an operator in this namespace the rights that the manifests give it, for this namespace."""
+def install(api: Api, namespace: str, *, account: str = ACCOUNT) -> None:
+    """Give a ServiceAccount of this namespace the rights that the manifests give the operator, for this namespace."""
     documents: list[Object] = []
     for file in ("base/clusterroles.yaml", "base/operator.yaml", "namespaced/binding.yaml"):
         documents += yaml.safe_load_all((MANIFESTS / file).read_text(encoding="utf-8"))
@@ -46,7 +46,9 @@ def install(api: Api, namespace: str) -> None:
         if document["kind"] != "ClusterRole":
             document["metadata"]["namespace"] = namespace
         for subject in document.get("subjects", ()):
-            subject["namespace"] = namespace
+            subject |= {"namespace": namespace, "name": account}
+        if document["kind"] in ("RoleBinding", "ServiceAccount"):
+            document["metadata"]["name"] = document["metadata"]["name"].replace(ACCOUNT, account)
         path = f"{PATHS[document['kind']].format(namespace)}/{document['metadata']['name']}"
         api.patch(path, document, kind="apply", fieldManager="tests", force="true")
 
@@ -150,16 +152,19 @@ class Operators:
     namespace: str
     started: list[OperatorProcess] = field(default_factory=list)
 
-    def start(self, *flags: str, url: str | None = None) -> OperatorProcess:
-        """Start one more, with the flags; `url` puts a proxy between it and the API server."""
+    def start(self, *flags: str, url: str | None = None, account: str = ACCOUNT) -> OperatorProcess:
+        """Start one more, with the flags; `url` puts a proxy between it and the API server.
+
+        `account` is a ServiceAccount that was installed, by which the audit log tells operators apart.
+        """
         name = f"operator-{self.namespace}-{len(self.started)}"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        account = self.server.service_account(ACCOUNT, namespace=self.namespace, url=url)
+        kubeconfig = self.server.service_account(account, namespace=self.namespace, url=url)
         command: list[str | Path] = [
             *(executable, "-m", "hexflow_operator"),
-            *(f"--kubeconfig={account}", f"--namespaces={self.namespace}"),
+            *(f"--kubeconfig={kubeconfig}", f"--namespaces={self.namespace}"),
             *(f"--lease-namespace={self.namespace}", f"--identity={name}"),
             *(f"--port={port}", "--router-url=", *flags),
         ]
@@ -171,7 +176,11 @@ class Operators:
     @property
     def user(self) -> str:
         """The name of their ServiceAccount in the audit log."""
-        return f"system:serviceaccount:{self.namespace}:{ACCOUNT}"
+        return self.user_of(ACCOUNT)
+
+    def user_of(self, account: str) -> str:
+        """Return the name of a ServiceAccount in the audit log."""
+        return f"system:serviceaccount:{self.namespace}:{account}"
 
     def close(self) -> None:
         """End all of them, and print what they have written: a failure shows it."""

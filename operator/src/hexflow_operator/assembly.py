@@ -66,6 +66,7 @@ class Term:
             field_manager=MANAGER,
             writes=TokenBucket(rate=rate, burst=max(1, round(2 * rate))),
             guard=leadership.confirm,
+            write_seconds=leadership.times.write_seconds,
         )
         self._relisted = asyncio.Event()
         self.cache = Cache()

@@ -33,15 +33,30 @@ class Leases(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTimes:
-    """Hold the times of leading; ``duration > trusted + the longest that a write takes``."""
+    """Hold the times of leading, all from one: ``trusted`` and the longest that a write takes end before it does."""
 
     duration_seconds: int = 30
     """Others take over when the Lease has not changed for so long."""
-    renew_seconds: float = 5.0
-    trusted_seconds: float = 15.0
-    """After the last renewal; then a write looks first, and without a renewal leading is over."""
-    retry_seconds: float = 2.0
-    """Between tries to renew, and to take over."""
+
+    @property
+    def renew_seconds(self) -> float:
+        """From one renewal to the next."""
+        return self.duration_seconds / 6
+
+    @property
+    def trusted_seconds(self) -> float:
+        """After the last renewal; then a write looks first, and without a renewal leading is over."""
+        return self.duration_seconds / 2
+
+    @property
+    def write_seconds(self) -> float:
+        """The longest that one try of a write may take."""
+        return self.duration_seconds / 3
+
+    @property
+    def retry_seconds(self) -> float:
+        """Between tries to renew, and to take over."""
+        return self.duration_seconds / 15
 
 
 class Leadership:
@@ -63,7 +78,7 @@ class Leadership:
     ) -> None:
         self._leases, self._identity = leases, identity
         self._clock, self._wall, self._chance = clock, wall, chance
-        self._times = times or LeaseTimes()
+        self.times = times or LeaseTimes()
         self._record: LeaseRecord | None = None
         self._renewed_at: float | None = None
         self._renewing = asyncio.Lock()
@@ -94,26 +109,26 @@ class Leadership:
                 _log.info("another operator was faster to take the lease")
             except ClusterError as error:
                 _log.warning("the lease cannot be read or written: %s", error)
-            await asyncio.sleep(self._times.retry_seconds * (0.75 + self._chance() / 2))
+            await asyncio.sleep(self.times.retry_seconds * (0.75 + self._chance() / 2))
 
     async def hold(self) -> None:
         """Renew for ever. Raises LeadershipLost when that has not succeeded for ``trusted_seconds``."""
-        pause = self._times.renew_seconds
+        pause = self.times.renew_seconds
         while True:
             await asyncio.sleep(pause)
             try:
                 await self._renew()
-                pause = self._times.renew_seconds
+                pause = self.times.renew_seconds
             except ClusterError as error:
                 _log.warning("the lease could not be renewed: %s", error)
-                if self._age() > self._times.trusted_seconds:
+                if self._age() > self.times.trusted_seconds:
                     self._renewed_at = None
                     raise LeadershipLost(f"the lease could not be renewed in time: {error}") from error
-                pause = self._times.retry_seconds
+                pause = self.times.retry_seconds
 
     async def confirm(self) -> None:
         """Return if a write may be made now. Raises LeadershipLost."""
-        if self._age() <= self._times.trusted_seconds:
+        if self._age() <= self.times.trusted_seconds:
             return
         try:
             await self._renew()
@@ -136,7 +151,7 @@ class Leadership:
         async with self._renewing:
             if self._record is None or self._renewed_at is None:
                 raise LeadershipLost("this operator does not lead")
-            if self._age() < self._times.renew_seconds / 2:
+            if self._age() < self.times.renew_seconds / 2:
                 return  # somebody renewed it while we waited for our turn
             now = self._clock()
             try:
@@ -151,7 +166,7 @@ class Leadership:
                 await self._write(record, at=now)
 
     async def _write(self, record: LeaseRecord, *, at: float) -> None:
-        mine = record.held_by(self._identity, at=self._wall(), duration_seconds=self._times.duration_seconds)
+        mine = record.held_by(self._identity, at=self._wall(), duration_seconds=self.times.duration_seconds)
         self._record = await self._leases.write(mine)
         self._renewed_at = at  # when it was sent: what the answer took does not count for us
 

@@ -28,7 +28,7 @@ from hexflow_cluster import (
 from hexflow_cluster.connection import SERVICE_ACCOUNT
 from hexflow_operator.assembly import Term
 from hexflow_operator.health import Health, serve
-from hexflow_operator.leader import Leadership, LeadershipLost
+from hexflow_operator.leader import Leadership, LeadershipLost, LeaseTimes
 from hexflow_operator.metrics import Metrics
 from hexflow_operator.observed import Key
 from hexflow_operator.observer import KINDS
@@ -42,7 +42,6 @@ ENDED: Final = 1
 CANNOT_START: Final = 2
 """Exit status of an operator that was started wrongly."""
 KINDS_SECONDS: Final = 5.0
-LEASE_REQUEST_SECONDS: Final = 5.0
 
 
 class StartError(RuntimeError):
@@ -84,17 +83,19 @@ async def _run(settings: Settings) -> None:
 
 async def _serve(settings: Settings, connection: Connection) -> None:
     identity = settings.identity or f"{socket.gethostname()}-{secrets.token_hex(4)}"
+    times = LeaseTimes(duration_seconds=settings.lease_seconds)
     plain = Cluster(
         connection,
         retries=NO_RETRIES,
-        read_seconds=LEASE_REQUEST_SECONDS,
-        write_seconds=LEASE_REQUEST_SECONDS,
+        read_seconds=times.renew_seconds,
+        write_seconds=times.renew_seconds,
     )
     leadership = Leadership(
         Leases(plain, namespace=_lease_namespace(settings), name=settings.lease_name),
         identity=identity,
         clock=_time_that_goes_on,
         wall=time.time,
+        times=times,
     )
     metrics, queue = Metrics(), WorkQueue[Key]()
     health = Health(longest_reconcile_seconds=queue.longest_active_seconds)

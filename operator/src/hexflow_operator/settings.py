@@ -47,6 +47,9 @@ class Settings(BaseSettings):
         default=None, description="Namespace of the Lease; default: the pod's own, else `default`."
     )
     lease_name: str = Field(default="hexflow-operator", description="Name of the Lease.")
+    lease_seconds: Annotated[int, Field(ge=6, le=600)] = Field(
+        default=30, description="Another operator takes over when the leader was not heard of for so long."
+    )
     identity: str | None = Field(
         default=None, description="Name in the Lease; default: host name and a number."
     )

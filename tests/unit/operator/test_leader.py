@@ -9,7 +9,7 @@ from hexflow_cluster import ClusterError, Conflict, LeaseRecord, Unavailable
 from hexflow_operator.leader import Leadership, LeadershipLost, LeaseTimes
 from support.virtual_time import now, run
 
-TIMES = LeaseTimes(duration_seconds=30, renew_seconds=5.0, trusted_seconds=15.0, retry_seconds=2.0)
+TIMES = LeaseTimes(duration_seconds=30)
 
 
 class FakeLease:
@@ -179,6 +179,11 @@ def test_a_renewal_whose_answer_was_lost_is_no_loss() -> None:
         holding.cancel()
 
     virtually(work())
+
+
+def test_a_leader_stops_trusting_and_its_last_write_ends_before_another_may_begin() -> None:
+    assert TIMES.trusted_seconds + TIMES.write_seconds < TIMES.duration_seconds
+    assert TIMES.renew_seconds + 2 * TIMES.retry_seconds < TIMES.trusted_seconds
 
 
 def test_of_many_that_begin_at_once_one_leads() -> None:
