@@ -30,6 +30,12 @@ PLACEMENT = {
     ],
     "schedulerName": "volcano",
 }
+EXPRESSIONS = {
+    "matchExpressions": [
+        {"key": "tier", "operator": "In", "values": ["gold", "tin"]},
+        {"key": "old", "operator": "DoesNotExist"},
+    ]
+}
 EVERYTHING_OF_A_POOL: dict[str, Any] = {
     "model": {
         "name": "Qwen/Qwen2.5-Coder-32B-Instruct",
@@ -65,7 +71,12 @@ EVERYTHING_OF_A_WORKFLOW: dict[str, Any] = {
     "pools": {"names": ["a100", "l40s"]},
     "databases": [
         SHOP
-        | {"include": ["orders", "Ünïcode table"], "exclude": [], "sampleValues": 0, "refreshSeconds": 60},
+        | {
+            "include": ["orders", "Ünïcode table"],
+            "exclude": ["payroll"],
+            "sampleValues": 0,
+            "refreshSeconds": 60,
+        },
         SHOP | {"name": "stock"},
     ],
     "slo": {
@@ -132,14 +143,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "emulated instances": pool_data(emulated=True, replicas=3),
     "switched from emulated by one line": pool_data(emulated=False, endpoints=[{"url": "http://h:1"}]),
     "pods by label": pool_data(selector=SELECTOR),
-    "pods by expression": pool_data(
-        selector={
-            "matchExpressions": [
-                {"key": "tier", "operator": "In", "values": ["gold", "tin"]},
-                {"key": "old", "operator": "DoesNotExist"},
-            ]
-        }
-    ),
+    "pods by expression": pool_data(selector=EXPRESSIONS),
     "servers elsewhere": pool_data(
         endpoints=[
             {"url": "http://10.0.0.7:8000"},
@@ -167,6 +171,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "the least of a workflow": workflow_data(),
     "everything of a workflow": workflow_data(**EVERYTHING_OF_A_WORKFLOW),
     "pools by label": workflow_data(pools={"selector": SELECTOR}),
+    "pools by label expressions": workflow_data(pools={"selector": EXPRESSIONS}),
     "every pool": workflow_data(pools={"selector": {}}),
     "one tenant without a key": workflow_data(tenants=[{"name": "everybody"}]),
     "as many tenants as there may be": workflow_data(
@@ -196,6 +201,12 @@ GOOD: dict[str, dict[str, Any]] = {
     "a whole number as a parameter": workflow_data(scheduling={"alpha": {"value": 1}}),
     "the exponent of LeastHarm": workflow_data(
         scheduling={"policy": "LeastHarm", "exponent": {"seed": 3, "min": 1.5, "max": 5}}
+    ),
+    "parameters that are pinned": workflow_data(
+        scheduling={"policy": "LeastHarm+LatestStart", "exponent": {"value": 3}}
+    ),
+    "everything open to tuning": workflow_data(
+        scheduling={"policy": "HexGenFlow", "beta": {"seed": 0.3, "min": 0.1, "max": 10}}
     ),
     "a parameter that the policy does not take": workflow_data(
         scheduling={"policy": "RoundRobin", "beta": {"value": 5000}}

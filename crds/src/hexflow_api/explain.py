@@ -160,7 +160,7 @@ def _places_of(alias: str, model: type[BaseModel], above: Place = ()) -> Iterato
         here = (*above, field.alias or name)
         if here[-1] == alias:
             yield here
-        below = _model_in(field.annotation)
+        below = model_in(field.annotation)
         if below is not None and len(here) < 8:
             yield from _places_of(alias, below, here)
 
@@ -175,16 +175,16 @@ def _model_at(model: type[BaseModel], place: Place) -> type[BaseModel] | None:
             return None
         fields = current.model_fields.items()
         current = next(
-            (_model_in(field.annotation) for name, field in fields if step in (field.alias, name)), None
+            (model_in(field.annotation) for name, field in fields if step in (field.alias, name)), None
         )
     return current
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def model_in(annotation: Any) -> type[BaseModel] | None:
     """Return the model within ``X | None``, ``tuple[X, ...]`` and ``Annotated[X, …]``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part)) is not None), None)
+    return next((found for part in get_args(annotation) if (found := model_in(part)) is not None), None)
 
 
 def place_of(path: str) -> Place:

@@ -22,7 +22,7 @@ from hexflow_api.meta import API_GROUP, API_VERSION, ObjectMeta, PlainObjectMeta
 from hexflow_api.problem import Problem, ResourceError
 from hexflow_api.reference import dangling
 from hexflow_api.resources import Resources
-from hexflow_api.unknown import without_unknown_fields
+from hexflow_api.unknown import as_served, without_unknown_fields
 from hexflow_api.workflow import TextToSQLWorkflow
 
 MAX_FILE_BYTES: Final = 3 * 1024 * 1024
@@ -202,7 +202,7 @@ class _Loader:
     def _resource(self, data: dict[str, Any], origin: _Origin) -> None:
         kind = str(data["kind"])
         model = _KINDS[kind]
-        given: Any = _without_nulls(data)
+        given: Any = as_served(data, model)
         if self.lenient:
             given, unknown = without_unknown_fields(given, model)
             self.unknown_fields += [
@@ -334,13 +334,6 @@ def _title(kind: str, data: Mapping[str, Any]) -> str:
     metadata = data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return f"{kind} {name}" if isinstance(name, str) else kind
-
-
-def _without_nulls(value: Any) -> Any:
-    """Take out fields without a value: `replicas:` is the same as no such line."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return value
 
 
 def parse_resource(data: Mapping[str, Any]) -> GPUPool | TextToSQLWorkflow:

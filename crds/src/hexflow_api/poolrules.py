@@ -6,6 +6,9 @@ from urllib.parse import urlsplit
 
 from hexflow_api.rule import Rule, exactly_one, names, seen_before, selectors, set_fields, unless
 
+_ADDRESS: Final = r"^[Hh][Tt][Tt][Pp][Ss]?://([^/@]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?([/?#]([!-$&-~]|%[0-9A-Fa-f]{2})*)?$"
+"""Scheme, perhaps user and password, host or IPv6 address, perhaps port, then anything in printable ASCII."""
+
 
 def _root_of_a_server(url: str) -> str:
     """Return ``url`` as two ways to write one server are compared: a trailing slash or /v1 makes no difference."""
@@ -14,8 +17,7 @@ def _root_of_a_server(url: str) -> str:
 
 def _is_server(url: str) -> bool:
     try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        return re.search(_ADDRESS, url) is not None and urlsplit(url).port != 0
     except ValueError:
         return False
 
@@ -26,11 +28,10 @@ def _addresses() -> tuple[Rule, ...]:
         Rule(
             kind="GPUPool",
             path=path,
-            cel="self.matches('^[!-~]+$') && isURL(self) && url(self).getScheme() in ['http', 'https']"
-            " && url(self).getHostname() != ''"
+            cel=f"self.matches(r'{_ADDRESS}') && isURL(self)"
             " && (url(self).getPort() == '' || (int(url(self).getPort()) > 0 && int(url(self).getPort()) < 65536))",
             message="must be the http:// or https:// address of a server, such as http://10.0.0.7:8000",
-            faults=lambda url: unless(bool(re.fullmatch(r"[!-~]+", url)) and _is_server(url)),
+            faults=lambda url: unless(_is_server(url)),
         ),
         Rule(
             kind="GPUPool",

@@ -17,7 +17,7 @@ from hexflow_api.architecture import Architecture, architecture_of
 from hexflow_api.gpu import Gpu, gpu_named
 from hexflow_api.meta import ResourceModel
 
-Time = Annotated[float, Field(ge=0, le=1000)]
+Time = Annotated[float, Strict(), Field(ge=0, le=1000)]
 
 DEFAULT_SLOTS: Final = 128
 """Calls that run at once where nobody says: vLLM's own default is this or more."""
@@ -40,7 +40,7 @@ class InlineProfile(ResourceModel):
     ``chunk`` tokens at depth ``depth`` takes ``t0 + t1*batch + t2*context + chunk*(c1 + c2*depth)`` seconds.
     """
 
-    t0: Annotated[float, Field(gt=0, le=1000)]
+    t0: Annotated[float, Strict(), Field(gt=0, le=1000)]
     """Seconds of a decode step whatever the batch."""
     t1: Time
     """Seconds a step grows by for each running call."""

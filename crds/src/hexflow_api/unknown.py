@@ -1,14 +1,15 @@
-"""Fields that a newer version has and this one does not, taken out of an object so that the rest can be used.
+"""What is taken out of an object before it is read: nulls, and fields that only a newer version has.
 
 After a roll-back the cluster still holds what the newer version wrote.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from hexflow_api.document import Place
+from hexflow_api.explain import model_in
 
 
 def without_unknown_fields(
@@ -25,6 +26,37 @@ def without_unknown_fields(
     for place in unknown:
         kept = _without(kept, place)
     return kept, unknown
+
+
+def as_served(value: Any, model: type[BaseModel]) -> Any:
+    """Return ``value`` as the API server takes it: `replicas:` is the same as no such line, and `replicas: 2.0` as 2.
+
+    Nulls that stay: of fields that ``model`` does not know, of items of a list, and within native pieces, where one may mean
+    something (a strategic merge patch deletes by it).
+    """
+    if isinstance(value, list):
+        return [as_served(item, model) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    known = {field.alias or name: field.annotation for name, field in model.model_fields.items()}
+    return {
+        key: _plain(item, known[key]) if key in known else item
+        for key, item in value.items()
+        if item is not None or key not in known
+    }
+
+
+def _plain(value: Any, annotation: Any) -> Any:
+    inner = model_in(annotation)
+    if inner is not None:
+        return as_served(value, inner)
+    if isinstance(value, Mapping) and not _native(annotation):
+        return {key: item for key, item in value.items() if item is not None}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _native(annotation: Any) -> bool:
+    return annotation is Any or any(_native(part) for part in get_args(annotation))
 
 
 def _without(value: Any, place: Place) -> Any:

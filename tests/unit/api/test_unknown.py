@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from hexflow_api import ResourceError, load_text
+from hexflow_api import ResourceError, load_text, parse_resource
 from hexflow_api.gpupool import GPUPool
 from hexflow_api.lenient import parse_leniently
-from hexflow_api.unknown import without_unknown_fields
+from hexflow_api.unknown import as_served, without_unknown_fields
 from support.badresources import BAD, UNKNOWN_FIELDS, Bad
 from support.resources import pool_data, workflow_data
 
@@ -47,12 +47,46 @@ def test_everything_else_is_as_wrong_as_ever() -> None:
             parse_leniently(bad.data)
 
 
+def test_a_null_is_no_value_where_the_api_server_takes_it_so() -> None:
+    given = pool_data(
+        replicas=0,
+        placement={"nodeSelector": {"a": None, "b": "c"}, "affinity": None},
+        endpoints=[{"url": "http://h", "caSecretRef": None}],
+    )
+    given["spec"]["replicas"] = None
+    assert (
+        as_served(given, GPUPool)["spec"]
+        == pool_data(placement={"nodeSelector": {"b": "c"}}, endpoints=[{"url": "http://h"}])["spec"]
+    )
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    pool = parse_resource(pool_data(replicas=2.0))
+    assert isinstance(pool, GPUPool)
+    assert pool.spec.replicas == 2
+    with pytest.raises(ResourceError, match="whole number"):
+        parse_resource(pool_data(replicas=2.5))
+
+
+def test_a_null_within_a_native_piece_means_something_and_stays() -> None:
+    native = {"spec": {"terminationGracePeriodSeconds": None}}
+    assert parse_leniently(pool_data(podTemplate=native))[0].model_dump()["spec"]["pod_template"] == native
+
+
+def test_an_unknown_field_is_unknown_with_and_without_a_value() -> None:
+    data = pool_data()
+    data["spec"]["powerLimitWatts"] = None
+    with pytest.raises(ResourceError, match="powerLimitWatts"):
+        parse_resource(data)
+    assert parse_leniently(data)[1] == ("spec.powerLimitWatts",)
+
+
 def text(*objects: dict[str, Any]) -> str:
     return "\n---\n".join(map(json.dumps, objects))
 
 
 def test_the_router_reads_newer_files_and_names_what_it_passed_over() -> None:
-    workflow = workflow_data(slo={"deadlineSeconds": 5, "grace": None, "gracePercent": 10})
+    workflow = workflow_data(slo={"deadlineSeconds": 5, "onDeadline": None, "gracePercent": 10})
     resources = load_text(text(NEWER, workflow), name="f", secrets_elsewhere=True, lenient=True)
     assert resources.unknown_fields == (
         "f:1: GPUPool a100: spec.model.adapter: there is no such field in this version; it is passed over",

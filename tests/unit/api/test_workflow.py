@@ -80,7 +80,7 @@ def test_a_policys_name_stands_for_a_pair_of_rules() -> None:
     def rules(policy: str) -> tuple[str, str]:
         return a_workflow(scheduling={"policy": policy}).spec.scheduling.rules
 
-    assert a_workflow().spec.scheduling.rules == ("HexGenFlow", "Urgency")
+    assert a_workflow().spec.scheduling.rules == ("LeastHarm", "Deadline")
     assert rules("RoundRobin") == ("RoundRobin", "FCFS")
     assert rules("LeastOutstanding+Urgency") == ("LeastOutstanding", "Urgency")
 
