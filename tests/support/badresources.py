@@ -250,6 +250,8 @@ def _many(count: int, **fields: Any) -> list[dict[str, Any]]:
 
 SCHEMA_BROKEN: tuple[Bad, ...] = (
     Bad(pool_data("A_100"), "metadata.name", "lower-case letters"),
+    Bad(pool_data("l", labels={"a b": "c"}), "metadata.labels", "'a b' is no key"),
+    Bad(pool_data("l", labels={"a": "b c"}), "metadata.labels", "annotations take any text"),
     _pool("spec.gpuType", "is missing", gpuType=None),
     _pool("spec.gpuType", "must not be empty", gpuType=""),
     _pool("spec.gpuType", "letters, digits", gpuType="A100 80GB"),

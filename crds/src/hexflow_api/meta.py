@@ -3,10 +3,21 @@
 Knows no resource in particular.
 """
 
+import re
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, Strict, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    Strict,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from hexflow_api.violation import refuse_violations
 
@@ -18,6 +29,7 @@ DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 DATA_KEY = r"^\.?[-_a-zA-Z0-9][-._a-zA-Z0-9]*$"
 LABEL_VALUE = r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+LABEL_KEY = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
 MODEL_NAME = r"^[^\s@]+$"
 WEIGHTS_URL = r"^(hf|pvc|s3|oci)://.+$"
 ABSOLUTE_PATH = r"^/.+$"
@@ -88,6 +100,30 @@ class ObjectMeta(BaseModel):
     annotations: dict[str, str] = Field(default_factory=dict)
     uid: str | None = None
     generation: int | None = None
+
+    @field_validator("labels", "annotations")
+    @classmethod
+    def _keys(cls, given: dict[str, str]) -> dict[str, str]:
+        for key in given:
+            if not re.search(LABEL_KEY, key) or len(key) > 317:
+                raise PydanticCustomError(
+                    "label_key",
+                    "'{key}' is no key: at most 63 letters, digits, '-', '_' and '.', perhaps after a domain and '/'",
+                    {"key": key},
+                )
+        return given
+
+    @field_validator("labels")
+    @classmethod
+    def _values(cls, given: dict[str, str]) -> dict[str, str]:
+        for key, value in given.items():
+            if value and (not re.search(LABEL_VALUE, value) or len(value) > 63):
+                raise PydanticCustomError(
+                    "label_value",
+                    "the value of '{key}' may hold at most 63 letters, digits, '-', '_' and '.'; annotations take any text",
+                    {"key": key},
+                )
+        return given
 
 
 class Resource(ResourceModel):
