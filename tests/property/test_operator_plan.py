@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hexflow_operator.defaults import Defaults
@@ -94,6 +94,7 @@ def carried_out(key: Key, observed: Observed) -> tuple[Plan, Plan]:
     return first, second
 
 
+@settings(deadline=None)
 @given(POOLS)
 def test_a_pool_that_is_as_it_should_be_is_left_alone(spec: Object) -> None:
     pool = a_pool(**spec)
@@ -102,6 +103,7 @@ def test_a_pool_that_is_as_it_should_be_is_left_alone(spec: Object) -> None:
     assert (second.apply, second.delete) == ((), ())
 
 
+@settings(deadline=None)
 @given(POOLS, WORKFLOWS)
 def test_a_workflow_and_a_router_that_are_as_they_should_be_are_left_alone(
     pool_spec: Object, spec: Object
@@ -115,6 +117,7 @@ def test_a_workflow_and_a_router_that_are_as_they_should_be_are_left_alone(
     assert second == Plan()
 
 
+@settings(deadline=None)
 @given(POOLS, POOLS)
 def test_a_change_of_a_pool_is_carried_out_once(before: Object, after: Object) -> None:
     key = Key("GPUPool", "team", "a100")
