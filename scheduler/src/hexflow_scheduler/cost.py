@@ -1,5 +1,6 @@
 """Cost: how long a call takes on an instance, from its profile and what was learned about it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hexflow_scheduler.profile import Profile
@@ -36,3 +37,32 @@ class Speed:
     def quantum(self) -> float:
         """Seconds of the shortest step: the engine decides about its batch no more often than this."""
         return self.decode * (self.profile.t0 + self.profile.t1)
+
+
+def mean_speed(speeds: Sequence[Speed]) -> Speed:
+    """Return the speed at which any call takes the mean of what it takes at each of the speeds.
+
+    Seconds are linear in the five times. The capacities are those of the first and mean nothing. Raises
+    ZeroDivisionError where there are none.
+    """
+    t0 = t1 = t2 = c1 = c2 = 0.0
+    for speed in speeds:
+        profile, prefill, decode = speed.profile, speed.prefill, speed.decode
+        t0 += decode * profile.t0
+        t1 += decode * profile.t1
+        t2 += decode * profile.t2
+        c1 += prefill * profile.c1
+        c2 += prefill * profile.c2
+    part = 1 / len(speeds)
+    first = speeds[0].profile
+    return Speed(
+        Profile(
+            t0=t0 * part,
+            t1=t1 * part,
+            t2=t2 * part,
+            c1=c1 * part,
+            c2=c2 * part,
+            kv_tokens=first.kv_tokens,
+            slots=first.slots,
+        )
+    )

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from hexflow_scheduler.active import ActiveCall, OpenQuery, Phase
 from hexflow_scheduler.call import Call
+from hexflow_scheduler.cost import Speed, mean_speed
 from hexflow_scheduler.errors import UnknownInstance
 from hexflow_scheduler.estimate import Estimates
 from hexflow_scheduler.instance import Instance
@@ -37,6 +38,8 @@ class Fleet:
         """Whether any instance states how much context it takes."""
         self._able: dict[tuple[str, frozenset[str] | None], list[InstanceLoad]] = {}
         """The ready instances for each model and set of pools that was asked for since the fleet last changed."""
+        self._means: dict[tuple[str, frozenset[str] | None], Speed | None] = {}
+        """Mean speeds that were asked for since a speed last changed."""
 
     def __iter__(self) -> Iterator[InstanceLoad]:
         return iter(self._loads.values())
@@ -85,6 +88,18 @@ class Fleet:
         if self._bounded:
             able = [load for load in able if has_room(load.instance, call)] or able
         return able
+
+    def mean_speed(self, model: str, pools: frozenset[str] | None) -> Speed | None:
+        """Return the mean speed of the instances that could serve a model, ready or not; None for no instance."""
+        key = (model, pools)
+        if key not in self._means:
+            speeds = [
+                load.speed
+                for load in self._loads.values()
+                if can_serve(load.instance, model=model, pools=pools, tokens=0)
+            ]
+            self._means[key] = mean_speed(speeds) if speeds else None
+        return self._means[key]
 
     def put(self, active: ActiveCall, load: InstanceLoad) -> None:
         """Put a call that does not run in the queue of an instance, taking it off another."""
@@ -204,13 +219,19 @@ class Fleet:
 
     def reprice(self, now: float, load: InstanceLoad) -> None:
         """Predict anew what waits for an instance whose profile changed, and re-order its queue."""
-        load.speed = self.estimates.speed(load.instance)
+        self.pace(load)
         for active in load.queue.ordered(now):
             load.dequeue(active)
             self.put(active, load)
 
+    def pace(self, load: InstanceLoad) -> None:
+        """Take over what is known by now of an instance's speed."""
+        load.speed = self.estimates.speed(load.instance)
+        self._means.clear()
+
     def _changed(self) -> None:
         self._able.clear()
+        self._means.clear()
         self._bounded = any(load.instance.max_context is not None for load in self._loads.values())
 
     def _typical(self, active: ActiveCall) -> float:

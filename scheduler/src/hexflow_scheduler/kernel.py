@@ -109,6 +109,7 @@ class Kernel:
         check_usage(usage)
         out = self._begin(now)
         learn(self.estimates, self._now, active=active, load=load, usage=usage)
+        self._fleet.pace(load)
         load.stop(self._now, active)
         query = active.query
         query.ends[rest_class(active.call)] = self._now
@@ -186,8 +187,8 @@ class Kernel:
         self, workflow: str, stage: str, model: str, pools: frozenset[str] | None = None
     ) -> float:
         """Return the expected seconds of a stage over the instances that could serve it."""
-        able = [load for load in self._fleet if can_serve(load.instance, model=model, pools=pools, tokens=0)]
-        return self.estimates.stage_seconds(workflow, stage, model, [load.speed for load in able])
+        mean = self._fleet.mean_speed(model, pools)
+        return 0.0 if mean is None else self.estimates.stage_seconds(workflow, stage, model, [mean])
 
     def admits(self, now: float, call: Call) -> Admission:
         """Return whether a query whose first call would be this one could be in time, as things are now.

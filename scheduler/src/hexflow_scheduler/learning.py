@@ -2,7 +2,6 @@
 
 from hexflow_scheduler.active import ActiveCall, OpenQuery
 from hexflow_scheduler.call import Usage
-from hexflow_scheduler.cost import Speed
 from hexflow_scheduler.estimate import Estimates
 from hexflow_scheduler.load import InstanceLoad
 
@@ -35,7 +34,6 @@ def learn(estimates: Estimates, now: float, *, active: ActiveCall, load: Instanc
             prefill=_ratio(usage.first_token_seconds, prefill) if worth else None,
             decode=_ratio(elapsed - usage.first_token_seconds, decode),
         )
-    load.speed = Speed(load.instance.profile, *estimates.scales(load.instance_id))
 
 
 def learn_query(estimates: Estimates, now: float, query: OpenQuery) -> None:

@@ -329,8 +329,12 @@ class _Simulation:
         budget = None
         if of.deadline is not None:
             seconds = self.kernel.stage_seconds
-            costs = {name: seconds(query.workflow, name, query.model, query.pools) for name in of.stages}
+            costs = {
+                name: seconds(query.workflow, name, query.model, query.pools)
+                for name in of.progress.unfinished()
+            }
             budget = of.progress.budget(now, stage, costs)
+        drops = self.kernel.policy.relief.drop > 0
         calls = []
         for sibling, truth in enumerate(truths):
             call = Call(
@@ -348,6 +352,7 @@ class _Simulation:
                 deadline=of.deadline,
                 expires=of.expires,
                 budget_seconds=budget,
+                optional=drops and len(of.stages[stage].calls) > 1,
                 round=rank,
                 sibling=sibling,
             )
@@ -480,11 +485,11 @@ class _Simulation:
         if self.record_calls:
             self.calls.append(_call_result(now, live, end))
         of.open[stage] -= 1
-        if end.outcome is not Outcome.FINISHED:
+        if end.outcome is not Outcome.FINISHED and end.outcome is not Outcome.DROPPED:
             self.failed_calls += 1
             self._give_up(now, of, stage, end)
         elif not of.closed:
-            if live.truth.then:
+            if live.truth.then and end.outcome is Outcome.FINISHED:
                 self._release(now, of, stage, live.truth.then, live.call.round + 1)
             elif not of.open[stage]:
                 of.progress.finish(now, stage)

@@ -1,6 +1,7 @@
 import pytest
 
 from hexflow_scheduler import Profile, Speed
+from hexflow_scheduler.cost import mean_speed
 
 PROFILE = Profile(t0=0.02, t1=0.001, t2=1e-6, c1=1e-4, c2=1e-8, kv_tokens=100_000, slots=64)
 
@@ -28,3 +29,11 @@ def test_what_was_learned_multiplies_prefill_and_decode_apart() -> None:
 
 def test_the_quantum_is_the_shortest_step() -> None:
     assert Speed(PROFILE, decode=2.0).quantum == pytest.approx(0.042)
+
+
+def test_a_mean_speed_takes_the_mean_of_what_its_speeds_take() -> None:
+    other = Profile(t0=0.05, t1=0.0, t2=3e-6, c1=3e-4, c2=0.0, kv_tokens=1, slots=1)
+    speeds = [Speed(PROFILE, prefill=2.0, decode=0.5), Speed(other, decode=3.0), Speed(other)]
+    each = [speed.call_seconds(4000, 200, batch=3, cached_tokens=1000) for speed in speeds]
+    mean = mean_speed(speeds)
+    assert mean.call_seconds(4000, 200, batch=3, cached_tokens=1000) == pytest.approx(sum(each) / 3)
