@@ -1,7 +1,9 @@
 """Whatever happens to a kernel, in whatever order: these things hold."""
 
 from collections.abc import Sequence
+from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from hexflow_scheduler import (
     policy_names,
     replay,
 )
+from hexflow_scheduler.policy import DISPATCH_RULES, QUEUE_RULES
 from support.rig import Rig, Step
 
 POLICIES = st.sampled_from(policy_names())
@@ -106,6 +109,51 @@ def test_scaling_all_times_by_ten_changes_no_decision(policy: str, steps: list[S
     plain.play(steps)
     scaled.play(steps)
     assert without_times(plain.decisions) == without_times(scaled.decisions)
+
+
+# Each rule once, under the same long and busy story: what is drawn above reaches few of all the pairs.
+RULES = [*DISPATCH_RULES, *(f"LeastOutstanding+{queue}" for queue in QUEUE_RULES)]
+
+
+def a_busy_story(seed: int) -> list[Step]:
+    chance = Random(seed)
+    story = [Step("instance", (index, 0, 2 + index, 4000, chance.randrange(3))) for index in range(4)]
+    for _ in range(70):
+        match chance.randrange(8):
+            case 0 | 1 | 2:
+                drawn = [chance.randrange(1, 5), chance.randrange(50, 1600), chance.randrange(1, 3)]
+                story.append(
+                    Step(
+                        "arrive",
+                        (
+                            *drawn,
+                            chance.choice([0, 40, 90, 160]),
+                            chance.choice([0, 40]),
+                            chance.randrange(7),
+                        ),
+                    )
+                )
+            case 3 | 4 | 5:
+                story.append(Step("finish", (chance.randrange(20), chance.randrange(200))))
+            case 6:
+                story.append(Step(chance.choice(["cancel", "fail"]), (chance.randrange(20),)))
+            case _:
+                story.append(Step("wait", (chance.randrange(60),)))
+    return [step if step.name != "fail" else Step("fail", (*step.numbers, 1)) for step in story]
+
+
+@pytest.mark.parametrize("policy", RULES)
+def test_each_rule_keeps_what_all_keep_and_replays_and_does_not_mind_the_unit_of_time(policy: str) -> None:
+    story, lines = a_busy_story(4), list[str]()
+    plain, scaled = a_rig(policy), a_rig(policy, unit=10.0)
+    recorded = Rig(RecordingKernel(plain.kernel.policy, sink=lines.append))
+    for rig in (plain, scaled, recorded):
+        rig.play(story)
+        rig.finish_all()
+        assert len(rig.ends) == rig.arrived > 40
+    assert without_times(plain.decisions) == without_times(scaled.decisions)
+    assert plain.decisions == recorded.decisions
+    assert replay(decode(line) for line in lines).difference is None
 
 
 def without_times(decisions: Sequence[Decision]) -> list[tuple[object, ...]]:

@@ -297,6 +297,12 @@ class Rig:
                 assert keys == sorted(keys)
             if not running:
                 assert shown.free_kv_tokens == shown.instance.profile.kv_tokens
+        for load in self.kernel._fleet:
+            here = [*self._waiting(load.instance_id), *self._running(load.instance_id)]
+            longest = sum(entry.call.prompt_tokens for entry in here)
+            assert 0 <= load.uncached_tokens <= longest
+            if not self._waiting(load.instance_id):
+                assert load.kv_waiting == 0
         parked = {call.call_id for call in view.parked}
         assert parked == {call_id for call_id, e in self.live.items() if e.instance_id is None}
         for call in view.parked:
