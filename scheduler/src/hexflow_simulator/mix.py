@@ -74,6 +74,10 @@ def _natural() -> Mix:
     )
 
 
+_CLOSING = constant(16)
+"""Words that close a prompt. An engine computes the last block of a prompt itself, so they are in no shared one."""
+
+
 def _modern() -> Mix:
     """Link a schema of 30,000 tokens; draft, correct and judge over the 4,000 to 8,000 that are left of it."""
     pruned = evenly(4000, 8000)
@@ -97,6 +101,7 @@ def _modern() -> Mix:
                     CallShape(
                         template_tokens=1500,
                         question=pruned,
+                        own=_CLOSING,
                         output=lognormal(mean=430, sigma=0.4, least=60, most=1500),
                     ),
                 ),
@@ -161,6 +166,7 @@ def _short() -> Mix:
                         template_tokens=600,
                         schema=True,
                         question=question,
+                        own=_CLOSING,
                         output=lognormal(mean=280, sigma=0.4, least=40, most=1000),
                     ),
                 ),
