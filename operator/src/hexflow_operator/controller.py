@@ -7,6 +7,7 @@ listed. Scanning is off: no right to read CustomResourceDefinitions or namespace
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ import kopf
 from hexflow_cluster import Connection, Kind, Manifest
 
 LONGEST_BACKOFF_SECONDS: Final = 30.0
+_REPORTS_EACH_TRY: Final = "kopf._cogs.clients"
+"""Logger that tells each watch's every try while the API server is down; the Lease tells of that once."""
 
 
 class Listener(Protocol):
@@ -93,6 +96,7 @@ async def watch(
     ``namespaces``: those watched; empty: all of the cluster. Raises whatever keeps a watch from going on, such as a
     CustomResourceDefinition that was deleted.
     """
+    logging.getLogger(_REPORTS_EACH_TRY).setLevel(logging.CRITICAL)
     registry = kopf.OperatorRegistry()
     _login(registry, connection)
     for each in watched:
