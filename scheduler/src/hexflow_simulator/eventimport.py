@@ -19,6 +19,8 @@ from hexflow_simulator.query import SimulatedCall, SimulatedQuery, SimulatedStag
 from hexflow_simulator.shape import calls_of
 
 _MOST_TOKENS = 10**8
+_CLOSING_TOKENS = 16
+"""Tokens that end a prompt and are in no shared block: an engine computes the last block of a prompt itself."""
 
 
 @dataclass(slots=True)
@@ -267,11 +269,11 @@ def _calls(released: _Released) -> tuple[SimulatedCall, ...]:
     prompt = max(1, usage.prompt_tokens or call.prompt_tokens)
     output = max(1, round(usage.output_tokens / call.samples))
     prefix: list[PrefixBlock] = []
-    left = prompt
+    left = prompt - _CLOSING_TOKENS
     for block in call.prefix:
-        if block.tokens > left:
+        if left <= 0:
             break
-        prefix.append(block)
+        prefix.append(block if block.tokens <= left else PrefixBlock(key=block.key, tokens=left))
         left -= block.tokens
 
     def one(then: tuple[SimulatedCall, ...]) -> SimulatedCall:

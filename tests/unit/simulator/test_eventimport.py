@@ -126,7 +126,15 @@ def test_lengths_are_those_that_the_engine_counted(tmp_path: Path) -> None:
     calls = query.stages[0].calls
     assert [(call.prompt_tokens, call.output_tokens) for call in calls] == [(1234, 100)] * 3
     # by its own count the prompt is shorter than the blocks that it was said to begin with
-    assert calls[0].prefix == blocks[:1]
+    assert [(block.key, block.tokens) for block in calls[0].prefix] == [("t", 1000), ("t/s", 218)]
+
+
+def test_a_prompt_that_is_all_prefix_keeps_its_last_words_to_itself(tmp_path: Path) -> None:
+    log = Log()
+    blocks = (PrefixBlock(key="t", tokens=1000), PrefixBlock(key="t/q", tokens=234))
+    log.call(0.0, "c", prompt_tokens=1234, prefix=blocks)
+    (query,) = read_event_log(a_file(tmp_path, *log.lines))
+    assert [block.tokens for block in query.stages[0].calls[0].prefix] == [1000, 218]
 
 
 def test_queries_that_did_not_end_or_were_never_answered_are_left_out_and_counted(tmp_path: Path) -> None:
