@@ -86,7 +86,11 @@ def test_a_policys_name_stands_for_a_pair_of_rules() -> None:
 
 
 def test_parameters_begin_at_their_value_or_seed() -> None:
-    scheduling = {"alpha": {"value": 0.0}, "beta": {"seed": 1, "min": 0.5, "max": 2}}
+    scheduling = {
+        "policy": "HexGenFlow",
+        "alpha": {"value": 0.0},
+        "beta": {"seed": 1, "min": 0.5, "max": 2},
+    }
     assert a_workflow(scheduling=scheduling).spec.scheduling.initial_parameters == {"alpha": 0.0, "beta": 1.0}
 
 
