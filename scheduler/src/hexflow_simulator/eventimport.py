@@ -20,7 +20,7 @@ from hexflow_simulator.shape import calls_of
 
 _MOST_TOKENS = 10**8
 _CLOSING_TOKENS = 16
-"""Tokens that end a prompt and are in no shared block: an engine computes the last block of a prompt itself."""
+"""What is taken off a block that is the end of a prompt: an engine computes the last tokens itself."""
 
 
 @dataclass(slots=True)
@@ -269,12 +269,15 @@ def _calls(released: _Released) -> tuple[SimulatedCall, ...]:
     prompt = max(1, usage.prompt_tokens or call.prompt_tokens)
     output = max(1, round(usage.output_tokens / call.samples))
     prefix: list[PrefixBlock] = []
-    left = prompt - _CLOSING_TOKENS
+    left = prompt
     for block in call.prefix:
+        if block.tokens < left:
+            prefix.append(block)
+        elif left > _CLOSING_TOKENS:
+            prefix.append(PrefixBlock(key=block.key, tokens=left - _CLOSING_TOKENS))
+        left -= block.tokens
         if left <= 0:
             break
-        prefix.append(block if block.tokens <= left else PrefixBlock(key=block.key, tokens=left))
-        left -= block.tokens
 
     def one(then: tuple[SimulatedCall, ...]) -> SimulatedCall:
         return SimulatedCall(
