@@ -7,7 +7,7 @@ together run side by side here, since there is no draft that must go through the
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
@@ -22,6 +22,7 @@ from hexflow_scheduler import (
     InstanceState,
     Kernel,
     Outcome,
+    Parameters,
     Place,
     Policy,
     Progress,
@@ -65,6 +66,7 @@ def simulate(
     hard_cap_factor: float | None = None,
     streamed: bool = False,
     knowledge: Knowledge | None = None,
+    parameters: Mapping[str, Parameters] | None = None,
 ) -> SimulationResult:
     """Run queries to their ends under a policy.
 
@@ -74,15 +76,19 @@ def simulate(
     ``hard_cap_factor`` ends a query at that many times its SLO, as the router does; None never does.
     ``streamed`` lets the kernel know when first tokens came, which the router does for streams alone.
     ``knowledge`` makes it expect true lengths, or wrong ones; such a run has no event log.
+    ``parameters`` are those of single workflows, by name.
     Raises ValueError for queries out of order, for a fleet without instances and for unknown ids in events.
     """
     if knowledge is not None:
         if sink is not None:
             raise ValueError("a kernel that knows what no kernel can writes no log: it could not be replayed")
         estimates = informed(estimates, knowledge)
+    kernel = Kernel(policy, estimates) if sink is None else RecordingKernel(policy, estimates, sink=sink)
+    for workflow, values in (parameters or {}).items():
+        kernel.parameters(0.0, values, workflow=workflow)
     simulation = _Simulation(
         fleet=fleet,
-        kernel=Kernel(policy, estimates) if sink is None else RecordingKernel(policy, estimates, sink=sink),
+        kernel=kernel,
         events=events,
         engine=engine,
         record_calls=record_calls,
