@@ -112,7 +112,7 @@ async def a_run(policy: str, seed: int, lines: list[str]) -> list[str]:
     return ends
 
 
-@pytest.mark.parametrize("policy", ["HexGenFlow", "RoundRobin", "LeastOutstanding+Urgency"])
+@pytest.mark.parametrize("policy", ["LeastHarm", "HexGenFlow", "RoundRobin", "LeastOutstanding+Urgency"])
 def test_a_recorded_run_replayed_by_the_kernel_alone_decides_the_same(policy: str) -> None:
     lines: list[str] = []
     ends = virtual_time.run(a_run(policy, 7, lines))

@@ -160,7 +160,7 @@ BAD: list[tuple[str, Spoil, str]] = [
     ("wrong YAML", _replace("pools.yaml", "spec:", "spec: ["), "pools.yaml:"),
     ("unknown field", _replace("pools.yaml", "gpuType:", "gpuTyp:"), "gpuType"),
     ("two pools of one name", _replace("pools.yaml", "name: l40s", "name: a100"), "a100"),
-    ("unknown policy", _replace("workflow.yaml", "policy: HexGenFlow", "policy: HexFlow"), "HexGenFlow"),
+    ("unknown policy", _replace("workflow.yaml", "policy: LeastHarm", "policy: HexFlow"), "HexGenFlow"),
     (
         "negative deadline",
         _replace("workflow.yaml", "deadlineSeconds: 60", "deadlineSeconds: -1"),

@@ -34,7 +34,7 @@ def test_a_person_sees_answers_both_policies_and_where_the_time_went(tmp_path: P
     done = hexflow("demo", "--questions", "4", "--time-scale", "40", state_dir=tmp_path, timeout=150)
     assert done.code == 0, done.err
     for words in (
-        "Answers under HexGenFlow",
+        "Answers under LeastHarm",
         "SELECT",
         "RoundRobin+FCFS",
         "(P95)",
@@ -53,7 +53,7 @@ def test_wrong_rows_end_the_demo_with_status_1_and_are_shown(tmp_path: Path) -> 
     book.write_text("book: 1\nentries:\n  - question: nobody asks this\n    answers: {chat: [{text: no}]}\n")
     done = hexflow(*THREE, "--book", str(book), state_dir=tmp_path / "state")
     assert done.code == 1
-    assert "Rows that differ from the checked answer under HexGenFlow" in done.out
+    assert "Rows that differ from the checked answer under LeastHarm" in done.out
     assert "knows only the questions of its answer" in " ".join(done.out.split())
     assert "0 of 3 answers equal the checked rows." in done.out
 

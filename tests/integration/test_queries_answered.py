@@ -33,7 +33,7 @@ async def test_a_question_is_answered_with_its_rows_stages_and_calls(tmp_path: P
     assert (answer["status"], answer["rows"], answer["columns"]) == ("Succeeded", [[3]], ["COUNT(*)"])
     assert answer["sql"] == RIGHT
     assert answer["deadlineMet"] is True
-    assert answer["policy"] == "HexGenFlow"
+    assert answer["policy"] == "LeastHarm"
     assert [candidate["rounds"] for candidate in answer["candidates"]] == [1, 0, 0, 0]
     assert [candidate["votes"] for candidate in answer["candidates"]] == [3, 3, 1, 3]
     kinds = ["SchemaLinking", "CandidateGeneration", "SelfCorrection", "Evaluation"]
@@ -185,7 +185,7 @@ async def test_the_scheduler_shows_why_calls_went_where_they_did(tmp_path: Path)
         await router.ask()
         state = (await router.admin.get("/debug/scheduler")).json()
         lines = (await router.admin.get("/v1/events")).text.splitlines()
-    assert state["policy"] == "HexGenFlow"
+    assert state["policy"] == "LeastHarm"
     assert {shown["instance"] for shown in state["instances"]} == {"a100-0", "l40s-1"}
     assert set(state["placements"][0]["scores"]) == {"a100-0", "l40s-1"}
     assert lines[0].startswith('{"v":2,"n":0')

@@ -227,21 +227,21 @@ async def test_without_a_pool_for_its_model_a_question_is_refused_at_once(tmp_pa
 async def test_a_changed_configuration_is_in_force_without_a_restart(tmp_path: Path) -> None:
     laptop = a_laptop(tmp_path / "laptop")
     async with a_router(laptop) as router:
-        laptop.write_workflow(slo={"deadlineSeconds": 33}, scheduling={"alpha": {"value": 0.7}})
+        laptop.write_workflow(slo={"deadlineSeconds": 33}, scheduling={"exponent": {"value": 4.0}})
 
         async def changed() -> bool:
             return bool((await router.ask()).json()["deadlineSeconds"] == 33)
 
         await eventually(changed, seconds=10)
         state = (await router.admin.get("/debug/scheduler")).json()
-    assert state["workflowParameters"][WORKFLOW]["alpha"] == 0.7
+    assert state["workflowParameters"][WORKFLOW]["exponent"] == 4.0
 
 
 async def test_another_policy_takes_over_when_no_call_is_outstanding(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "hexflow")
-    laptop = a_laptop(tmp_path / "laptop", scheduling={"alpha": {"value": 0.7}})
+    laptop = a_laptop(tmp_path / "laptop", scheduling={"policy": "HexGenFlow", "alpha": {"value": 0.7}})
     async with a_router(laptop) as router:
         await router.fault("slow:20")
         asking = asyncio.create_task(router.ask())

@@ -177,7 +177,7 @@ def demo(
     questions: Annotated[int, typer.Option(min=1, max=30, help="Questions in the burst.")] = 30,
     seed: Annotated[int, typer.Option(help="Seed of who asks what when.")] = 1,
     time_scale: TimeScale = 5.0,
-    policy: Annotated[str, typer.Option(help="Policy to show.")] = "HexGenFlow",
+    policy: Annotated[str, typer.Option(help="Policy to show.")] = "LeastHarm",
     baseline: Annotated[
         str, typer.Option(help="Policy to compare it with, on the very same burst; `none` leaves that out.")
     ] = "RoundRobin+FCFS",

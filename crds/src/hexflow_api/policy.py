@@ -34,7 +34,7 @@ QUEUE_RULES: Final = (
 )
 """Rules that order the calls that wait at an instance."""
 
-DEFAULT_POLICY: Final = "HexGenFlow"
+DEFAULT_POLICY: Final = "LeastHarm"
 
 POLICIES: Final[dict[str, tuple[str, str]]] = {
     **{dispatch: (dispatch, queue) for dispatch, queue in DISPATCH_RULES.items()},

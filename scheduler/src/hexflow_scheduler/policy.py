@@ -68,7 +68,7 @@ QUEUE_RULES: dict[str, type[QueueRule]] = {
 }
 """Every queue rule by its name."""
 
-DEFAULT_POLICY = HexGenFlow.name
+DEFAULT_POLICY = LeastHarm.name
 """What runs where nobody named a policy."""
 
 PARK_SECONDS = 60.0
@@ -103,7 +103,7 @@ class Policy:
         park_seconds: float = PARK_SECONDS,
         **parameters: float,
     ) -> "Policy":
-        """Return the policy of a name: ``HexGenFlow``, or a pair such as ``RoundRobin+Urgency``.
+        """Return the policy of a name: ``LeastHarm``, or a pair such as ``RoundRobin+Urgency``.
 
         Raises UnknownPolicy, and InvalidParameter for a value that the policy does not take.
         """

@@ -55,7 +55,7 @@ def test_the_first_workflow_sets_the_policy_and_a_disagreement_is_told(tmp_path:
 
 
 def test_without_a_workflow_the_default_policy_is_in_force() -> None:
-    assert policy_of(Configuration()).name == "HexGenFlow"
+    assert policy_of(Configuration()).name == "LeastHarm"
 
 
 def test_a_tenant_whose_key_is_missing_is_a_problem_and_stays_out(tmp_path: Path) -> None:

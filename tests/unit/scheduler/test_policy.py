@@ -3,9 +3,9 @@ import pytest
 from hexflow_scheduler import InvalidParameter, Parameters, Policy, UnknownPolicy, policy_names
 
 
-def test_the_default_is_the_paper_s() -> None:
+def test_the_default_does_least_harm() -> None:
     policy = Policy.named()
-    assert (policy.dispatch, policy.queue, policy.name) == ("HexGenFlow", "Urgency", "HexGenFlow")
+    assert (policy.dispatch, policy.queue, policy.name) == ("LeastHarm", "Deadline", "LeastHarm")
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,11 @@ def test_an_unknown_name_is_refused_with_those_there_are(name: str, message: str
 
 def test_parameters_have_bounds() -> None:
     with pytest.raises(InvalidParameter, match=r"alpha of HexGenFlow lies between 0 and 1, not -0\.1"):
-        Policy.named(alpha=-0.1)
+        Policy.named("HexGenFlow", alpha=-0.1)
     with pytest.raises(InvalidParameter, match="beta of HexGenFlow lies between"):
-        Policy.named(beta=float("nan"))
+        Policy.named("HexGenFlow", beta=float("nan"))
+    with pytest.raises(InvalidParameter, match="exponent of LeastHarm lies between 1 and 8, not 0"):
+        Policy.named(exponent=0)
     with pytest.raises(InvalidParameter, match="RoundRobin has no parameter 'alpha'; it has: none"):
         Policy.named("RoundRobin", alpha=0.5)
     with pytest.raises(InvalidParameter, match="park_seconds"):
@@ -59,7 +61,7 @@ def test_parameters_have_bounds() -> None:
 
 
 def test_values_are_defaults_under_the_policy_s_under_overrides() -> None:
-    policy = Policy.named(alpha=0.9)
+    policy = Policy.named("HexGenFlow", alpha=0.9)
     assert policy.values()["alpha"] == 0.9
     assert policy.values(Parameters(alpha=0.1))["alpha"] == 0.1
     assert policy.values()["beta"] == policy.declared[1].default
