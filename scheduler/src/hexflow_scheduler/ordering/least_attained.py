@@ -10,6 +10,7 @@ the first level. A program is a query here. Nothing is known of lengths: the rul
 Where it differs: the authors move a call down while it runs and preempt it; a call that the kernel sent
 runs to its end. Their bounds of levels are configured seconds; here they are powers of two of the first
 service seen, so that they fit any model. A level is lifted when its first call has waited too long.
+Their balancer, which sends long calls back to the engine of their program, is a matter of dispatch.
 """
 
 from collections.abc import Hashable

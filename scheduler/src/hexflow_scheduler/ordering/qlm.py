@@ -1,9 +1,9 @@
 """QLM: groups of like requests, the group whose first deadline is nearest goes next.
 
 Source: Patke et al., "Queue Management for SLO-Oriented Large Language Model Serving" (arXiv 2407.00047,
-SoCC 2024), sections 4 and 5; ``qlm/scheduler/scheduler.py`` of QLM-project/QLM. Requests of one model and
-a like SLO form a group, served in order of arrival; groups are ordered as wholes, which keeps their
-number, and so the scheduler's work, small.
+SoCC 2024), its request groups and global scheduler; ``qlm/scheduler/scheduler.py`` of QLM-project/QLM.
+Requests of one model and a like SLO form a group, served in order of arrival; groups are ordered as wholes,
+which keeps their number, and so the scheduler's work, small.
 
 Where it differs: the authors order groups by a linear programme over the estimated waiting times, and by
 earliest deadline where it finds no order that keeps all SLOs. On one instance without model swapping,
