@@ -238,20 +238,20 @@ _ALL = (
         "X4",
         "het2 32B natural, 10 databases; 10 times the rate for 30 s every 10 minutes",
         Stream(gpus=FLEETS["het2"], size="32B", mix="natural", databases=10),
-        rate=0.5,
+        rate=0.24,
         arrivals=Bursts(1.0, factor=10.0, seconds=30.0, every=600.0),
     ),
     _ours(
         "X5",
         "het1 32B natural; no two prompts begin alike",
         Stream(gpus=FLEETS["het1"], size="32B", mix="natural", prefixes=False),
-        rate=0.4,
+        rate=0.135,
     ),
     _ours(
         "X6",
         "64 instances: H100 x 8, A100 x 24, A6000 x 20, L40S x 12; 70B natural, 100 databases",
         Stream(gpus=FLEETS["fleet64"], size="70B", mix="natural", databases=100),
-        rate=12.0,
+        rate=13.0,
         count=4000,
     ),
 )

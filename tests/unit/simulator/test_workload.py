@@ -26,6 +26,22 @@ def test_a_seed_gives_the_same_queries_at_any_rate() -> None:
     assert [query.stages for query in slow] == [query.stages for query in fast]
 
 
+def test_the_first_query_of_a_seed_never_changes() -> None:
+    """Figures are compared across versions and machines: what changes this changes every benchmark."""
+    first = next(a_workload("natural", databases=10).queries(1))
+    lengths = [(stage, call.prompt_tokens, call.output_tokens) for stage, call in calls_of(first.stages)]
+    assert round(first.arrival, 6) == 1.11987
+    assert lengths[4:10] == [
+        ("retriever-again", 305, 4),
+        ("candidate", 12_630, 928),
+        ("candidate", 8764, 587),
+        ("tester", 278, 4),
+        ("unit-tests", 994, 84),
+        ("tester-2", 271, 4),
+    ]
+    assert len(lengths) == 17
+
+
 def test_queries_can_be_had_for_some_time() -> None:
     found = list(a_workload().queries(1, seconds=100.0))
     assert 60 < len(found) < 140
