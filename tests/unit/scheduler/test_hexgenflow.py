@@ -45,7 +45,7 @@ def test_the_scores_of_two_busy_instances_agree_with_a_hand_computation() -> Non
 def test_what_waits_counts_in_full_and_what_has_outlived_its_prediction_as_one_step() -> None:
     kernel = two_speeds(alpha=1.0, beta=1.0)
     kernel.arrive(0.0, [a_call("one"), a_call("two"), a_call("waits")])
-    kernel.parameters(4.0, Policy.named(alpha=0.0).parameters)
+    kernel.parameters(4.0, Policy.named("HexGenFlow", alpha=0.0).parameters)
     place = the_place(kernel.arrive(4.0, [a_call("new")]), "new")
     # fast: two running calls overdue (0.02 s each), one waiting of 3 s
     assert dict(place.scores)["fast"] == pytest.approx(1 / (3.04 / 4.5))
