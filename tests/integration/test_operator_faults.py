@@ -129,10 +129,9 @@ def test_requests_that_fail_lead_to_the_same_end(
 ) -> None:
     operator = operators.start(url=api_proxy.url)
     operator.until_leading()
-    rules = [
-        api_proxy.fault(fault, method="PATCH", times=6),
-        api_proxy.fault(fault, method="GET", watch=False, path="hexflow.dev", times=3),
-    ]
+    rules = [api_proxy.fault(fault, method="PATCH", times=6)]
+    if fault != Answer(409):  # nobody answers so to who reads
+        rules.append(api_proxy.fault(fault, method="GET", watch=False, path="hexflow.dev", times=3))
     for name in ("a100", "l40s"):
         objects.apply(pool_data(name, emulated=True, replicas=1))
     until_settled(objects, expected("a100", "l40s"))

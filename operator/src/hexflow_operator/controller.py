@@ -18,8 +18,8 @@ import kopf
 from hexflow_cluster import Connection, Kind, Manifest
 
 LONGEST_BACKOFF_SECONDS: Final = 30.0
-_REPORTS_EACH_TRY: Final = "kopf._cogs.clients"
-"""Logger that tells each watch's every try while the API server is down; the Lease tells of that once."""
+_REPORTS_EACH_TRY: Final = ("kopf._cogs.clients.watching", "kopf._core.reactor.observation")
+"""Loggers that tell of every try of every watch while the API server is down, or a right is missing."""
 
 
 class Listener(Protocol):
@@ -49,6 +49,20 @@ class _Backoffs:
         while True:
             yield pause * random.uniform(0.5, 1.0)  # noqa: S311
             pause = min(LONGEST_BACKOFF_SECONDS, pause * 2)
+
+
+class _OnceAMinute(logging.Filter):
+    """Let one message a minute through."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.created < self._next:
+            return False
+        self._next = record.created + 60.0
+        return True
 
 
 class _NoDiffs(kopf.DiffBaseStorage):
@@ -96,7 +110,8 @@ async def watch(
     ``namespaces``: those watched; empty: all of the cluster. Raises whatever keeps a watch from going on, such as a
     CustomResourceDefinition that was deleted.
     """
-    logging.getLogger(_REPORTS_EACH_TRY).setLevel(logging.CRITICAL)
+    for name in _REPORTS_EACH_TRY:
+        logging.getLogger(name).addFilter(_OnceAMinute())
     registry = kopf.OperatorRegistry()
     _login(registry, connection)
     for each in watched:
