@@ -1,0 +1,217 @@
+"""Drawings of charts, as SVG for a page or PNG for a document. The one module that imports matplotlib.
+
+The colours are Okabe and Ito's, which colour-blind people tell apart, without black and yellow: they stand on a white page
+and on a dark one. In an SVG words and axes take the colour of the text around it (``currentColor``); a PNG is on white.
+"""
+
+import io
+import re
+from collections.abc import Sequence
+from itertools import cycle, islice, product
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import PercentFormatter
+
+from hexflow_simulator.chart import Chart, Gantt, Lines, Phase, Series
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_STYLES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))
+_INK = "#0b0c0d"
+"""A colour that nothing else has: in an SVG it becomes that of the text."""
+_FAINT = "#8c8c8c"
+_OPAQUE = {Phase.WAITING: 0.2, Phase.PREFILL: 0.55, Phase.DECODE: 0.95}
+_SETTINGS: dict[Any, Any] = {
+    "font.size": 10.0,
+    "font.family": "sans-serif",
+    "svg.fonttype": "none",
+    "text.color": _INK,
+    "axes.edgecolor": _INK,
+    "axes.labelcolor": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": _FAINT,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+}
+
+
+def svg(chart: Chart) -> str:
+    """Return a chart as an ``<svg>`` element for an HTML page: the same text for the same chart, without any address."""
+    buffer = io.StringIO()
+    with rc_context({**_SETTINGS, "svg.hashsalt": chart.name}):
+        figure = _figure(chart)
+        FigureCanvasSVG(figure)
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
+    return _inline(buffer.getvalue(), chart)
+
+
+def png(chart: Chart, path: Path, *, dots_per_inch: int = 150) -> None:
+    """Write a chart as a PNG on white."""
+    with rc_context(_SETTINGS):
+        figure = _figure(chart)
+        FigureCanvasAgg(figure)
+        figure.savefig(path, format="png", dpi=dots_per_inch, facecolor="white", metadata={"Software": None})
+
+
+def _figure(chart: Chart) -> Figure:
+    if isinstance(chart, Gantt):
+        figure = Figure(figsize=(8.0, 1.4 + 0.34 * max(2, len(chart.rows))))
+        _draw_gantt(chart, figure.add_subplot())
+        return figure
+    rows = -(-_names(chart) // 3)
+    figure = Figure(figsize=(8.0, 3.7 + 0.22 * rows))
+    axes = figure.add_subplot()
+    _draw_lines(chart, axes)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    return figure
+
+
+def _names(chart: Lines) -> int:
+    return len(chart.series) + len(chart.verticals)
+
+
+def _draw_lines(chart: Lines, axes: Axes) -> None:
+    axes.set_xlabel(chart.x)
+    axes.set_ylabel(chart.y)
+    if chart.x_log:
+        axes.set_xscale("log")
+    if chart.y_log:
+        axes.set_yscale("log")
+    if chart.shares:
+        axes.set_ylim(0, 1.02)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    looks = cycle(product(_STYLES, COLOURS))
+    for series in chart.series:
+        if series.bound:
+            _draw_series(series, axes, colour=_FAINT, style=":", dots=chart.dots)
+        else:
+            style, colour = next(looks)
+            _draw_series(series, axes, colour=colour, style=style, dots=chart.dots)
+    for place, words in chart.verticals:
+        axes.axvline(place, color=_FAINT, linewidth=1.0, linestyle="-.", label=words)
+
+
+def _draw_series(
+    series: Series, axes: Axes, *, colour: str, style: str | tuple[int, tuple[int, ...]], dots: bool
+) -> None:
+    seen = [place for place, point in enumerate(series.points) if all(map(isfinite, point))]
+    xs = [series.points[place][0] for place in seen]
+    axes.plot(
+        xs,
+        [series.points[place][1] for place in seen],
+        color=colour,
+        linestyle=style,
+        linewidth=2.6 if series.marked else 1.4,
+        marker="o" if dots else "",
+        markersize=4,
+        label=series.name,
+        zorder=3 if series.marked else 2,
+    )
+    if series.low and series.high:
+        ranged = [n for n in seen if isfinite(series.low[n]) and isfinite(series.high[n])]
+        axes.fill_between(
+            [series.points[n][0] for n in ranged],
+            [series.low[n] for n in ranged],
+            [series.high[n] for n in ranged],
+            color=colour,
+            alpha=0.15,
+            linewidth=0,
+        )
+
+
+def _draw_gantt(chart: Gantt, axes: Axes) -> None:
+    places = {row: number for number, row in enumerate(chart.rows)}
+    colours = dict(zip(chart.kinds, islice(cycle(COLOURS), len(chart.kinds)), strict=True))
+    lanes = _lanes(chart)
+    for bar, (lane, count) in lanes.items():
+        height = 0.8 / count
+        axes.barh(
+            places[chart.bars[bar].row] - 0.4 + (lane + 0.5) * height,
+            chart.bars[bar].end - chart.bars[bar].begin,
+            left=chart.bars[bar].begin,
+            height=height * 0.88,
+            color=colours[chart.bars[bar].kind],
+            alpha=_OPAQUE[chart.bars[bar].phase],
+            linewidth=0,
+        )
+    for place, _ in chart.verticals:
+        axes.axvline(place, color=_FAINT, linewidth=1.0, linestyle="-.")
+    axes.set_yticks(range(len(chart.rows)), list(chart.rows))
+    axes.set_ylim(len(chart.rows) - 0.5, -0.5)
+    axes.set_xlim(left=0)
+    axes.set_xlabel(chart.x)
+    axes.grid(axis="y", visible=False)
+    handles: list[Patch | Line2D] = [Patch(color=colour, label=kind) for kind, colour in colours.items()]
+    handles += [
+        Line2D([], [], color=_FAINT, linestyle="-.", linewidth=1.0, label=words)
+        for _, words in chart.verticals
+    ]
+    figure = axes.get_figure()
+    assert isinstance(figure, Figure)  # noqa: S101
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=9)
+
+
+def _lanes(chart: Gantt) -> dict[int, tuple[int, int]]:
+    """Return for each bar its lane within its row and the number of lanes there: bars of a row never overlap.
+
+    The phases of one call touch each other and so share a lane.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    for row in chart.rows:
+        ends: list[float] = []
+        lanes: dict[int, int] = {}
+        mine = sorted(
+            (number for number, bar in enumerate(chart.bars) if bar.row == row),
+            key=lambda number: (chart.bars[number].begin, chart.bars[number].end),
+        )
+        for number in mine:
+            bar = chart.bars[number]
+            free = [lane for lane, end in enumerate(ends) if end <= bar.begin]
+            # Of the free lanes the one whose last bar ends just here: the same call's phase before.
+            lane = max(free, key=lambda lane: ends[lane], default=len(ends))
+            if lane == len(ends):
+                ends.append(0.0)
+            ends[lane] = bar.end
+            lanes[number] = lane
+        found.update({number: (lane, len(ends)) for number, lane in lanes.items()})
+    return found
+
+
+def _inline(text: str, chart: Chart) -> str:
+    """Return the ``<svg>`` of a file for a page that has several: its ids its own, no addresses, ink that follows the text."""
+    text = text[text.index("<svg") :].strip()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text).replace("xlink:href", "href")
+    text = re.sub(r'\bid="', f'id="{chart.name}-', text)
+    text = re.sub(r'(href="#|url\(#)', rf"\1{chart.name}-", text)
+    text = text.replace(_INK, "currentColor")
+    opening, rest = text.split(">", 1)
+    opening = re.sub(r'\s(width|height)="[^"]*"', "", opening)
+    title = _escaped(chart.title)
+    return f'{opening} role="img" aria-label="{title}"><title>{title}</title>{rest}'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+
+
+def all_svgs(charts: Sequence[Chart]) -> list[str]:
+    """Return each chart as an ``<svg>`` element; raises ValueError where two have one name."""
+    names = [chart.name for chart in charts]
+    if len(set(names)) != len(names):
+        raise ValueError(f"charts of one page have names of their own, not {', '.join(names)}")
+    return [svg(chart) for chart in charts]
