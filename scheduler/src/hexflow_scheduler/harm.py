@@ -78,7 +78,7 @@ class Pressure:
     middle: float = 0.0
     short: float = 0.0
 
-    def harm(self, *, stall: float, margin: float, output: float) -> float:
+    def harm(self, stall: float, margin: float, output: float) -> float:
         """Return the least harm of a call that stalls all and then slows ``output`` tokens by ``margin``."""
         if output >= LONG:
             return self.slope * stall + self.long * margin

@@ -222,23 +222,12 @@ class Outlook:
         """The exponent that it was reckoned for; 0 where something has changed since."""
         self._reckon()
 
-    def pressure(self, now: float, exponent: float) -> Pressure:
-        """Return what delays cost at least to the queries here, by the prices of the last change."""
-        if self._pressure_of != exponent:
-            self._update(now)
-            start = now + PREFILL_FELT * self._backlog(now)
-            self._pressure = pressure(
-                self.rows.values(), start=start, step=self.step, clock=self._clock, exponent=exponent
-            )
-            self._pressure_of = exponent
-        return self._pressure
-
     def dull(self) -> None:
         """Note that rows have changed."""
         self._pressure_of = 0.0
 
     def bound(
-        self, call: Foreseen, now: float, *, cached: float, before: float, alone: bool, exponent: float
+        self, call: Foreseen, now: float, cached: float, *, before: float, alone: bool, exponent: float
     ) -> float:
         """Return a lower bound on the harm of a call here, without a look at the rows.
 
@@ -247,12 +236,13 @@ class Outlook:
         """
         if self.load.speed is not self._speed or self.load.foreign != self._foreign:
             self._reckon()
+        if self._pressure_of != exponent:
+            self._press(now, exponent)
         stall = self._stall(call.prompt, cached)
         margin = self._t1 * call.samples + self._t2 * call.context
-        harm = self.pressure(now, exponent).harm(stall=stall, margin=margin, output=call.output)
+        harm = self._pressure.harm(stall, margin, call.output)
         if alone:
-            finish = self._finish(call, now, cached=cached, stall=stall, margin=margin)
-            after = finish + call.rest - call.arrival
+            after = self._finish(call, now, cached, stall, margin) + call.rest - call.arrival
             if after > before:
                 harm += rise(before, after, call.slo, exponent)
         return harm * SURELY
@@ -271,16 +261,28 @@ class Outlook:
             stall=stall,
             margin=margin,
             kv_tokens=call.prompt - cached + call.output * call.samples,
-            finish=self._finish(call, now, cached=cached, stall=stall, margin=margin),
+            finish=self._finish(call, now, cached, stall, margin),
         )
 
     def _stall(self, prompt: int, cached: float) -> float:
         uncached = prompt - cached
         return uncached * (self._c1 + self._c2 * (prompt - uncached / 2))
 
-    def _finish(self, call: Foreseen, now: float, *, cached: float, stall: float, margin: float) -> float:
-        wait = self._wait(call, now, cached)
-        return now + wait + self._backlog(now) + stall + call.output * (self.step + margin)
+    def _finish(self, call: Foreseen, now: float, cached: float, stall: float, margin: float) -> float:
+        finish = now + self._backlog(now) + stall + call.output * (self.step + margin)
+        return finish + self._wait(call, now, cached) if self._running else finish
+
+    def _press(self, now: float, exponent: float) -> None:
+        """Reckon what delays cost at least to the queries here, from now until something changes."""
+        self._advance(now)
+        self._pressure = pressure(
+            self.rows.values(),
+            start=now + PREFILL_FELT * self._backlog(now),
+            step=self.step,
+            clock=self._clock,
+            exponent=exponent,
+        )
+        self._pressure_of = exponent
 
     def _update(self, now: float) -> None:
         if self.load.speed is not self._speed or self.load.foreign != self._foreign:
@@ -293,8 +295,6 @@ class Outlook:
 
     def _wait(self, call: Foreseen, now: float, cached: float) -> float:
         # Until slots and KV are free: the share of what runs that has to end, times what it has left.
-        if not self._running:
-            return 0.0
         load, profile = self.load, self.load.instance.profile
         slots = load.slots_taken + load.slots_waiting + load.foreign + call.samples - profile.slots
         kv_tokens = call.prompt - cached + call.output * call.samples

@@ -5,7 +5,7 @@ cache once for all of them; blocks of ended calls stay until others push them ou
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from hexflow_scheduler.call import PrefixBlock
 
@@ -19,8 +19,10 @@ class BlockCounts:
         self._held: dict[str, tuple[int, int]] = {}
         """How many calls hold a block, and its tokens as the first of them gave them."""
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._held
+    @property
+    def keys(self) -> Collection[str]:
+        """The blocks that are held."""
+        return self._held
 
     def fresh_tokens(self, blocks: Sequence[PrefixBlock]) -> int:
         """Return the tokens of those blocks that nobody holds yet."""
@@ -72,9 +74,10 @@ class PrefixMirror:
 
     def hit_tokens(self, blocks: Sequence[PrefixBlock], held: BlockCounts) -> int:
         """Return the tokens of the leading blocks that are remembered or that a live call holds."""
-        tokens = 0
+        tokens, live, remembered = 0, held.keys, self._blocks
         for block in blocks:
-            if block.key not in held and block.key not in self._blocks:
+            key = block.key
+            if key not in live and key not in remembered:
                 break
             tokens += block.tokens
         return tokens

@@ -52,6 +52,9 @@ class LeastHarm:
 
     def __init__(self) -> None:
         self.board = Board()
+        self._loads: Sequence[InstanceLoad] = ()
+        self._outlooks: list[Outlook] = []
+        """Those of the candidates of the last call, which are as a rule the next one's too."""
 
     def place(
         self, now: float, siblings: Sequence[ActiveCall], fleet: Fleet, values: Parameters, /
@@ -73,8 +76,10 @@ class LeastHarm:
         ]
 
     def _put(self, now: float, call: Foreseen, fleet: Fleet, exponent: float) -> Verdict:
-        outlooks = [self.attend(load) for load in fleet.candidates(call.active)]
-        chosen, scores = self.least(now, call, outlooks, exponent)
+        loads = fleet.candidates(call.active)
+        if loads is not self._loads:
+            self._loads, self._outlooks = loads, [self.attend(load) for load in loads]
+        chosen, scores = self.least(now, call, self._outlooks, exponent)
         call.settle(chosen)
         self.board.calls[call.active] = call
         fleet.put(call.active, chosen.outlook.load)
@@ -91,14 +96,11 @@ class LeastHarm:
         self.board.refresh(call.query)
         search = Search(now, call, self.board.of(call.query), exponent)
         if len(outlooks) > MANY:
-            cached = most_cached(call.active.call)
-            rough = [search.bound(outlook, cached) for outlook in outlooks]
-            first = set(nsmallest(FEW, range(len(outlooks)), key=rough.__getitem__))
-            search.look([outlooks[place] for place in sorted(first)])
+            rough = search.bounds(outlooks, most_cached(call.active.call))
+            least = nsmallest(FEW, rough)[-1]
+            search.look([outlooks[place] for place, bound in enumerate(rough) if bound <= least])
             limit = search.limit
-            outlooks = [
-                outlooks[place] for place, bound in enumerate(rough) if bound <= limit and place not in first
-            ]
+            outlooks = [outlooks[place] for place, bound in enumerate(rough) if least < bound <= limit]
         search.look(outlooks)
         return search.verdict()
 
@@ -146,21 +148,19 @@ class Search:
         assert self._best is not None  # noqa: S101 - there are candidates
         return self._best, tuple(self._scores)
 
-    def bound(self, outlook: Outlook, cached: float) -> float:
-        """Return a lower bound on the harm on an instance that has ``cached`` tokens of the prompt at most."""
-        return outlook.bound(
-            self._call,
-            self._now,
-            cached=cached,
-            before=self._before,
-            alone=outlook not in self._near,
-            exponent=self._exponent,
-        )
+    def bounds(self, outlooks: Sequence[Outlook], cached: float | None = None) -> list[float]:
+        """Return lower bounds on the harm on instances that have what they have of the prompt, or ``cached`` tokens."""
+        call, now, before, near, exponent = self._call, self._now, self._before, self._near, self._exponent
+        bounds = []
+        for outlook in outlooks:
+            hit = outlook.load.cached_tokens(call.active) if cached is None else cached
+            alone = not near or outlook not in near
+            bounds.append(outlook.bound(call, now, hit, before=before, alone=alone, exponent=exponent))
+        return bounds
 
     def look(self, outlooks: Sequence[Outlook]) -> None:
         """Look at candidates in the order of their bounds, as long as they may win."""
-        active = self._call.active
-        bounds = [self.bound(outlook, outlook.load.cached_tokens(active)) for outlook in outlooks]
+        bounds = self.bounds(outlooks)
         for place in sorted(range(len(bounds)), key=bounds.__getitem__):
             if bounds[place] > self.limit:
                 self._scores.append((outlooks[place].load.instance_id, -bounds[place] / self._call.slo))
