@@ -215,13 +215,13 @@ _ALL = (
             share=0.7,
             name="small-",
         ),
-        rate=3.0,
+        rate=3.55,
     ),
     _ours(
         "X2",
         "het1 70B natural, 10 databases; an A100 dies after 40 % of the time and returns after 60 %",
         Stream(gpus=FLEETS["het1"], size="70B", mix="natural", databases=10),
-        rate=0.7,
+        rate=0.61,
         mishaps=(
             Mishap(share=0.4, place=0, kind=FleetChange.DIES),
             Mishap(share=0.6, place=0, kind=FleetChange.RETURNS),
