@@ -4,15 +4,13 @@ Each subcommand is one module, imported when it is used, so that `hexflow --help
 only the router can start it (docs/adr/0004). `docs/reference/cli.md` is generated from this module.
 """
 
-import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hexflow_cli.console import print_error, stderr
-from hexflow_cli.exitcode import CommandError, ExitCode
+from hexflow_cli.running import run_command
 
 app = typer.Typer(
     name="hexflow",
@@ -101,7 +99,7 @@ def up(
             )
         )
 
-    _run(command, as_json=as_json)
+    run_command(command, as_json=as_json)
 
 
 @app.command()
@@ -169,7 +167,7 @@ def ask(
             )
         )
 
-    _run(command, as_json=as_json)
+    run_command(command, as_json=as_json)
 
 
 @app.command()
@@ -204,7 +202,7 @@ def demo(
             )
         )
 
-    _run(command, as_json=as_json)
+    run_command(command, as_json=as_json)
 
 
 @app.command()
@@ -229,6 +227,84 @@ def validate(
     from hexflow_cli.validate import validate
 
     raise typer.Exit(validate(file, secrets_elsewhere=secrets_elsewhere, as_json=as_json))
+
+
+@app.command()
+def bench(
+    scenarios: Annotated[
+        str, typer.Option(help="Scenarios, with commas between.", show_default="all 24")
+    ] = "",
+    loads: Annotated[
+        str, typer.Option(help="Loads, as shares of each scenario's rate.")
+    ] = "0.4,0.6,0.8,0.95,1.1",
+    ours: Annotated[str, typer.Option(help="Policy that is compared with all others.")] = "LeastHarm",
+    rivals: Annotated[
+        str, typer.Option(help="Policies to compare it with.", show_default="all 18 baselines")
+    ] = "",
+    seeds: Annotated[str, typer.Option(help="Seeds that are compared on.")] = "11,12,13,14,15",
+    tuning_seeds: Annotated[
+        str, typer.Option(help="Seeds that each rival is tuned on, cell by cell.")
+    ] = "1,2",
+    count: Annotated[
+        int | None,
+        typer.Option(min=10, help="Queries of a trial.", show_default="each scenario's own: 500 to 4,000"),
+    ] = None,
+    rates: Annotated[
+        bool,
+        typer.Option(
+            "--rates", help="Look for sustainable rates too: ours, round robin's and the best three rivals'."
+        ),
+    ] = False,
+    rate_seeds: Annotated[str, typer.Option(help="Seeds of the rates.")] = "21,22,23",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes.", show_default="one for each core")
+    ] = None,
+    results: Annotated[
+        Path, typer.Option(help="File of results, to which each trial is added as it ends.")
+    ] = Path("bench.jsonl"),
+    report: Annotated[
+        Path | None, typer.Option(help="Markdown page to write, renewed with each cell.", show_default=False)
+    ] = None,
+    only_report: Annotated[
+        bool, typer.Option("--only-report", help="Run nothing; show what the results hold, complete or not.")
+    ] = False,
+    code: Annotated[
+        str | None,
+        typer.Option(
+            help="What the results are from.", show_default="the last commit of kernel and simulator"
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare a policy with every baseline, each tuned in every cell, over scenarios, loads and seeds.
+
+    The whole takes hours. Stopped (ctrl-C), it goes on where it was with the same command.
+    """
+
+    def command() -> int:
+        from hexflow_cli.bench import BenchOptions, bench, numbers, words
+
+        return bench(
+            BenchOptions(
+                scenarios=words(scenarios),
+                loads=numbers(loads, option="--loads", kind=float),
+                ours=ours,
+                rivals=words(rivals),
+                seeds=numbers(seeds, option="--seeds", kind=int),
+                tuning_seeds=numbers(tuning_seeds, option="--tuning-seeds", kind=int),
+                count=count,
+                workers=workers,
+                results=results,
+                report=report,
+                rates=rates,
+                rate_seeds=numbers(rate_seeds, option="--rate-seeds", kind=int),
+                only_report=only_report,
+                code=code,
+                as_json=as_json,
+            )
+        )
+
+    _run_here(command, as_json=as_json)
 
 
 @app.command(context_settings=_PASSED_ON)
@@ -266,24 +342,3 @@ def version(as_json: Json = False) -> None:
 def run() -> None:
     """Run the command line of this process."""
     app()
-
-
-def _run(command: Any, *, as_json: bool) -> None:
-    from hexflow_api import ResourceError
-    from hexflow_cli.interruption import run as run_interruptibly
-
-    try:
-        code = run_interruptibly(command())
-    except CommandError as error:
-        print_error(error, as_json=as_json)
-        code = error.code
-    except ResourceError as error:
-        wrong = CommandError(str(error), code=ExitCode.RESOURCES, reason="ResourcesInvalid")
-        print_error(wrong, as_json=as_json)
-        code = wrong.code
-    except BrokenPipeError:  # the reader of our output has gone; there is nobody to tell
-        sys.stderr.close()
-        code = ExitCode.DONE
-    if code == ExitCode.INTERRUPTED:
-        stderr.print("Stopped.")
-    raise typer.Exit(int(code))

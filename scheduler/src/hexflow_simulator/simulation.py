@@ -63,6 +63,7 @@ def simulate(
     record_calls: bool = False,
     progress: Callable[[int], None] | None = None,
     on_query: Callable[[QueryResult], None] | None = None,
+    on_call: Callable[[CallResult], None] | None = None,
     hard_cap_factor: float | None = None,
     streamed: bool = False,
     knowledge: Knowledge | None = None,
@@ -73,6 +74,7 @@ def simulate(
     ``queries`` are in order of arrival and may be a generator. ``sink`` gets the event log, line by line.
     ``progress`` is told the number of queries that ended after each. With ``on_query`` each query's
     result is handed on as it ends instead of being kept, so that memory stays flat however many there are.
+    ``on_call`` is handed each call as it ends, where ``record_calls`` keeps them all.
     ``hard_cap_factor`` ends a query at that many times its SLO, as the router does; None never does.
     ``streamed`` lets the kernel know when first tokens came, which the router does for streams alone.
     ``knowledge`` makes it expect true lengths, or wrong ones; such a run has no event log.
@@ -94,6 +96,7 @@ def simulate(
         record_calls=record_calls,
         progress=progress,
         on_query=on_query,
+        on_call=on_call,
         hard_cap_factor=hard_cap_factor,
         streamed=streamed,
     )
@@ -178,6 +181,7 @@ class _Simulation:
         record_calls: bool,
         progress: Callable[[int], None] | None,
         on_query: Callable[[QueryResult], None] | None,
+        on_call: Callable[[CallResult], None] | None,
         hard_cap_factor: float | None,
         streamed: bool,
     ) -> None:
@@ -187,7 +191,6 @@ class _Simulation:
         known = kernel.estimates
         self.informed = known if isinstance(known, InformedEstimates) else None
         self.engine = engine
-        self.record_calls = record_calls
         self.progress = progress
         self.on_query = on_query
         self.hard_cap_factor = hard_cap_factor
@@ -216,6 +219,7 @@ class _Simulation:
         self.templates: dict[tuple[tuple[str, tuple[str, ...]], ...], WorkflowTemplate] = {}
         self.results: list[tuple[int, QueryResult]] = []
         self.calls: list[CallResult] = []
+        self.on_call = self.calls.append if record_calls else on_call
         self.arrived = self.ended = 0
         self.ended_calls = self.failed_calls = self.retries = 0
         self.prompt_tokens = self.cached_tokens = self.output_tokens = 0
@@ -488,8 +492,8 @@ class _Simulation:
         del self.live[end.call_id]
         del of.live[end.call_id]
         self.ended_calls += 1
-        if self.record_calls:
-            self.calls.append(_call_result(now, live, end))
+        if self.on_call is not None:
+            self.on_call(_call_result(now, live, end))
         of.open[stage] -= 1
         if end.outcome is not Outcome.FINISHED and end.outcome is not Outcome.DROPPED:
             self.failed_calls += 1

@@ -1,0 +1,32 @@
+"""How a subcommand runs and ends: interruptibly, with one paragraph for whatever goes wrong, and an exit code."""
+
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import typer
+
+from hexflow_cli.console import print_error, stderr
+from hexflow_cli.exitcode import CommandError, ExitCode
+
+
+def run_command(command: Callable[[], Coroutine[Any, Any, int]], *, as_json: bool) -> None:
+    """Run what ``command`` returns to its end and leave with its exit code."""
+    from hexflow_api import ResourceError
+    from hexflow_cli.interruption import run as run_interruptibly
+
+    try:
+        code = run_interruptibly(command())
+    except CommandError as error:
+        print_error(error, as_json=as_json)
+        code = error.code
+    except ResourceError as error:
+        wrong = CommandError(str(error), code=ExitCode.RESOURCES, reason="ResourcesInvalid")
+        print_error(wrong, as_json=as_json)
+        code = wrong.code
+    except BrokenPipeError:  # the reader of our output has gone; there is nobody to tell
+        sys.stderr.close()
+        code = ExitCode.DONE
+    if code == ExitCode.INTERRUPTED:
+        stderr.print("Stopped.")
+    raise typer.Exit(int(code))
