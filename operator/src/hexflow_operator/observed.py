@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
+from hexflow_api import label
 from hexflow_api.report import Report, read_report
 
 Manifest = Mapping[str, Any]
@@ -26,13 +27,13 @@ class Key(NamedTuple):
     name: str
 
 
-PART_LABEL: Final = "hexflow.dev/part"
+PART_LABEL: Final = label.PART
 """On everything that is made for a resource: engine, router, tuner or policy. A watch for this label alone sees all."""
-POOL_LABEL: Final = "hexflow.dev/pool"
+POOL_LABEL: Final = label.POOL
 """On the children of a pool and their pods: the pool's name."""
-WORKFLOW_LABEL: Final = "hexflow.dev/workflow"
+WORKFLOW_LABEL: Final = label.WORKFLOW
 """On the children of a workflow, and on the tuner's ConfigMap: the workflow's name."""
-GPU_TYPE_LABEL: Final = "hexflow.dev/gpu-type"
+GPU_TYPE_LABEL: Final = label.GPU_TYPE
 """On the pods of a pool: the key of the speed profile."""
 
 

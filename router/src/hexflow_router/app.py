@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Header, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
@@ -17,7 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hexflow_router.answer import Answer, Question
 from hexflow_router.auth import Tenant
 from hexflow_router.bounds import BoundedRequests
-from hexflow_router.configuration import ConfigurationWatch, WorkflowSetup
+from hexflow_router.configuration import WorkflowSetup
+from hexflow_router.configwatch import ConfigurationWatch
 from hexflow_router.errors import ApiError, error_response, install_error_handlers
 from hexflow_router.events import encoded
 from hexflow_router.health import Readiness
@@ -41,7 +42,8 @@ class Doors:
     watch: ConfigurationWatch
     queries: Queries
     metrics: Metrics
-    readiness: Callable[[], Readiness]
+    readiness: Callable[[bool], Readiness]
+    """Judge, with or without the instances."""
     policy: Callable[[], str]
     """Return the policy in force."""
     openai: OpenAIDoor
@@ -98,8 +100,8 @@ def _add_health(app: FastAPI, doors: Doors) -> None:
         return {"status": "alive"}
 
     @app.get("/readyz", summary="Say whether a question asked now could be answered")
-    async def readyz() -> JSONResponse:
-        state = doors.readiness()
+    async def readyz(exclude: Literal["instances"] | None = None) -> JSONResponse:
+        state = doors.readiness(exclude is None)
         configuration = state.details["configuration"]
         content = {
             "ready": state.ready,

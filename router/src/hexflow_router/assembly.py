@@ -18,7 +18,8 @@ from starlette.types import ASGIApp
 
 from hexflow_router.app import Doors, create_app
 from hexflow_router.catalogue import Catalogue, catalogue_of
-from hexflow_router.configuration import Configuration, ConfigurationWatch
+from hexflow_router.configuration import Configuration
+from hexflow_router.configwatch import ConfigurationWatch
 from hexflow_router.databases import Databases
 from hexflow_router.debug import Insight, create_admin_app
 from hexflow_router.discovery import Discovery
@@ -29,8 +30,11 @@ from hexflow_router.health import Readiness, readiness
 from hexflow_router.journal import Journal
 from hexflow_router.metrics import Metrics
 from hexflow_router.openai import OpenAIDoor
+from hexflow_router.origin import origin_of
 from hexflow_router.pipeline import Pipeline
 from hexflow_router.queries import Queries, QueryRules
+from hexflow_router.recent import RecentQuestions
+from hexflow_router.report import report_of
 from hexflow_router.settings import Settings
 from hexflow_router.succession import Succession
 from hexflow_router.upstream import HttpUpstream, TimeOuts, Upstream
@@ -96,9 +100,10 @@ async def running_router(
         return scale.emulated(world.wall_clock())
 
     metrics = Metrics()
-    watch = ConfigurationWatch(settings.config, settings.secrets_dir)
-    await watch.load()
     async with AsyncExitStack() as stack:
+        origin = await origin_of(settings, stack)
+        watch = origin.watch
+        await origin.begin()
         journal = await Journal.open(settings.journal)
         stack.push_async_callback(journal.close)
         event_log = EventLog(settings.event_log, metrics=metrics)
@@ -109,7 +114,7 @@ async def running_router(
             event_log.write(line)
             placements.append(line)
 
-        succession = Succession(watch.current, sink)
+        succession = Succession(watch.current, sink, book=origin.book)
         stack.callback(succession.close)
         upstream = (
             world.upstream(watch)
@@ -160,13 +165,15 @@ async def running_router(
         if interrupted := await queries.recover():
             _log.warning("%d async queries of an earlier process ended as Interrupted.", interrupted)
 
+        recent = RecentQuestions()
+        queries.on_ended = recent.note
         catalogue = [Catalogue()]
 
         def configure(configuration: Configuration) -> None:
             catalogue[0] = catalogue_of(configuration)
             if isinstance(upstream, HttpUpstream):
                 upstream.trust(configuration.fleet.trust)
-            discovery.configure(configuration.fleet.pools)
+            discovery.configure(configuration.fleet.pools, origin.configure(configuration))
             databases.configure(configuration)
             succession.configure(configuration, driver)
             metrics.count("hexflow_configuration_loads_total", "Applied")
@@ -174,7 +181,10 @@ async def running_router(
         watch.subscribe(configure)
         watch.on_refused = lambda: metrics.count("hexflow_configuration_loads_total", "Refused")
 
-        def ready() -> Readiness:
+        origin.on_pods = discovery.list_instances
+        origin.on_tuned = lambda: succession.tuned(driver)
+
+        def ready(with_instances: bool) -> Readiness:
             instances = driver.instances()
             return readiness(
                 ready_instances=[
@@ -185,11 +195,16 @@ async def running_router(
                 policy=succession.policy,
                 named_policy=succession.named_policy,
                 draining=queries.draining,
+                listed=origin.listed,
+                problems=(*origin.book.problems, *origin.troubles),
+                without_instances=not with_instances,
             )
 
         def exposition() -> bytes:
             metrics.set("hexflow_configuration_valid", 1 if watch.error is None else 0)
             measure(metrics, driver=driver, discovery=discovery)
+            for what, age in origin.ages().items():
+                metrics.set("hexflow_namespace_listed_age_seconds", age, what)
             return metrics.exposition()
 
         doors = Doors(
@@ -215,9 +230,17 @@ async def running_router(
             queries=queries.running,
             placements=lambda: tuple(placements),
             servers=lambda: [watched.state() for watched in discovery.watches()],
+            report=lambda: report_of(
+                watch.current,
+                discovery.watches(),
+                recent,
+                parameters=succession.in_force(),
+                now=clock(),
+            ),
         )
         stack.push_async_callback(_stop, _spawn(discovery.run(), "discovery"))
         stack.push_async_callback(_stop, _spawn(watch.run(), "configuration"))
+        stack.push_async_callback(_stop, _spawn(origin.run(), "origin"))
         yield Router(
             app=create_app(doors),
             admin_app=create_admin_app(insight),

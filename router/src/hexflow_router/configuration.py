@@ -1,15 +1,9 @@
-"""The configuration in force: the resources as the router uses them, and the watch over their files.
+"""The configuration: the resources as the router uses them. Where they come from is `sources.py`'s business.
 
-A change that cannot be read leaves the last good configuration in force and says so (``problems``, a
-metric, ``/readyz``). Databases are only described here; ``databases.py`` opens them. This module knows no
-HTTP and no kernel.
+Databases are only described here; ``databases.py`` opens them. This module knows no HTTP, no kernel and no clock.
 """
 
-import asyncio
-import contextlib
-import logging
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,15 +15,11 @@ from hexflow_api import (
     SecretMissing,
     Stage,
     TextToSQLWorkflow,
-    load_resources,
     read_secret,
-    write_secrets,
 )
+from hexflow_api.report import ReportedProblem
 from hexflow_router.auth import Doorkeeper, Tenant, fingerprint
-from hexflow_router.filewatch import looks
-from hexflow_router.fleet import Fleet, fleet_of
-
-_log = logging.getLogger("hexflow.router.configuration")
+from hexflow_router.fleet import Fleet, fleet_of, missing_secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +68,8 @@ class Configuration:
     doorkeeper: Doorkeeper = field(default_factory=Doorkeeper)
     problems: tuple[str, ...] = ()
     """What is wrong though the rest works: a missing secret, workflows that disagree."""
+    reported: tuple[ReportedProblem, ...] = ()
+    """Those of them that the operator cannot see for itself, as it passes them on."""
 
     @property
     def leading(self) -> WorkflowSetup | None:
@@ -85,31 +77,19 @@ class Configuration:
         return next(iter(self.workflows.values()), None)
 
 
-def read_configuration(paths: Sequence[Path], secrets_dir: Path | None) -> Configuration:
-    """Read resources from files and folders. Blocking. Raises ResourceError when they cannot be used.
-
-    Without ``secrets_dir`` the Secrets among the resources are used. With it, as in a cluster, fields that only a
-    newer version knows are passed over: a roll-back finds what that version wrote.
-    """
-    if secrets_dir is not None:
-        return arrange(load_resources(paths, secrets_elsewhere=True, lenient=True), secrets_dir)
-    resources = load_resources(paths)
-    with tempfile.TemporaryDirectory(prefix="hexflow-secrets-") as folder:
-        write_secrets(resources, Path(folder))
-        return arrange(resources, Path(folder))
-
-
 def arrange(resources: Resources, secrets_dir: Path) -> Configuration:
     """Return the configuration that resources make, with secrets from files. Raises ResourceError."""
     resources.namespace  # noqa: B018 - raises where there are several
     fleet = fleet_of(resources, secrets_dir)
     problems: list[str] = [*fleet.problems, *resources.unknown_fields]
+    reported: list[ReportedProblem] = [*fleet.reported]
     workflows: dict[str, WorkflowSetup] = {}
     tenants: dict[str, tuple[Tenant, ...]] = {}
     keys: dict[str, list[Tenant]] = {}
     for workflow in resources.workflows:
         workflows[workflow.name] = _workflow(workflow, resources, secrets_dir, problems)
         tenants[workflow.name] = tuple(_tenants(workflow, secrets_dir, keys, problems))
+        reported += _missing(workflow, secrets_dir)
     policies = {setup.policy for setup in workflows.values()}
     if len(policies) > 1:
         first = next(iter(workflows.values()))
@@ -122,7 +102,21 @@ def arrange(resources: Resources, secrets_dir: Path) -> Configuration:
         workflows=workflows,
         doorkeeper=Doorkeeper(tenants=tenants, keys=keys),
         problems=tuple(problems),
+        reported=tuple(reported),
     )
+
+
+def _missing(workflow: TextToSQLWorkflow, secrets_dir: Path) -> Iterator[ReportedProblem]:
+    """Yield each secret of a workflow that is not there."""
+    refs = [(f"database {each.name}", each.dsn_secret_ref) for each in workflow.spec.databases]
+    refs += [
+        (f"tenant {each.name}", each.api_key_secret_ref)
+        for each in workflow.spec.tenants
+        if each.api_key_secret_ref
+    ]
+    for of, ref in refs:
+        if _secret(secrets_dir, ref)[0] is None:
+            yield missing_secret("TextToSQLWorkflow", workflow.name, ref=ref, of=of)
 
 
 def _workflow(
@@ -188,93 +182,3 @@ def _secret(directory: Path, ref: SecretKeyRef) -> tuple[str | None, str | None]
     except SecretMissing as missing:
         return None, str(missing)
     return (value, None) if value else (None, f"The secret {ref} is empty: write its value.")
-
-
-Listener = Callable[[Configuration], None]
-
-
-class ConfigurationWatch:
-    """Keep the configuration in force up to date with its files."""
-
-    def __init__(self, paths: Sequence[Path], secrets_dir: Path | None) -> None:
-        """Watch nothing yet; ``load`` reads for the first time, ``run`` watches."""
-        self._paths = tuple(paths)
-        self._secrets_dir = secrets_dir
-        self._listeners: list[Listener] = []
-        self._signature: object = None
-        self.on_refused: Callable[[], None] = lambda: None
-        """Called when changed files cannot be used."""
-        self.current = Configuration()
-        self.error: str | None = None
-        """Why the files as they are now are not in force; None while they are."""
-        self.reloads = 0
-
-    def subscribe(self, listener: Listener) -> None:
-        """Call ``listener`` with each new configuration, and with the one in force now."""
-        self._listeners.append(listener)
-        listener(self.current)
-
-    async def load(self) -> None:
-        """Read for the first time. Raises ResourceError."""
-        self._signature = await asyncio.to_thread(self._look)
-        self.apply(await asyncio.to_thread(read_configuration, self._paths, self._secrets_dir))
-
-    async def reload(self) -> None:
-        """Read anew if a file has changed; what cannot be read is reported and changes nothing."""
-        try:
-            signature = await asyncio.to_thread(self._look)
-            if signature == self._signature:
-                return
-            self._signature = signature
-            configuration = await asyncio.to_thread(read_configuration, self._paths, self._secrets_dir)
-        except ResourceError as problem:
-            self._refuse(str(problem))
-            return
-        except OSError as problem:
-            self._signature = None  # nothing is known of the files: the next look reads them
-            self._refuse(f"they cannot be read now ({problem})")
-            return
-        self.error = None
-        self.reloads += 1
-        self.apply(configuration)
-
-    def _refuse(self, problem: str) -> None:
-        if problem != self.error:
-            self.on_refused()
-            _log.error("The changed resources are not used, the last good ones stay: %s", problem)
-        self.error = problem
-
-    async def run(self) -> None:
-        """Watch until cancelled."""
-        async for _ in looks(self._folders):
-            try:
-                await self.reload()
-            except Exception:
-                _log.exception("The changed resources could not be put in force, by a defect.")
-
-    def _folders(self) -> list[Path]:
-        folders = {path if path.is_dir() else path.parent for path in self._paths}
-        if self._secrets_dir is not None:
-            folders |= {self._secrets_dir, *self._secrets_dir.glob("*/")}
-        return sorted(folders)
-
-    def _look(self) -> object:
-        files: list[Path] = []
-        for path in self._paths:
-            files += [*path.glob("*.yaml"), *path.glob("*.yml")] if path.is_dir() else [path]
-        if self._secrets_dir is not None:
-            files += self._secrets_dir.glob("*/*")
-        seen = []
-        for file in sorted(files):
-            with contextlib.suppress(OSError):
-                found = file.stat()
-                seen.append((str(file), found.st_mtime_ns, found.st_size, found.st_ino))
-        return tuple(seen)
-
-    def apply(self, configuration: Configuration) -> None:
-        """Put a configuration in force and tell whoever subscribed."""
-        self.current = configuration
-        for problem in configuration.problems:
-            _log.warning("%s", problem)
-        for listener in self._listeners:
-            listener(configuration)

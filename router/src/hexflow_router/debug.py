@@ -8,12 +8,13 @@ import itertools
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
+from hexflow_api.report import Report
 from hexflow_router.errors import install_error_handlers
 from hexflow_router.health import Readiness
 from hexflow_router.query import Query
@@ -28,7 +29,8 @@ class Insight:
     """Hold what the admin port looks at."""
 
     view: Callable[[], KernelView]
-    readiness: Callable[[], Readiness]
+    readiness: Callable[[bool], Readiness]
+    """Judge, with or without the instances."""
     exposition: Callable[[], bytes]
     """The metrics, as Prometheus reads them."""
     now: Callable[[], float]
@@ -38,6 +40,8 @@ class Insight:
     """Return the queries that run."""
     servers: Callable[[], Sequence[dict[str, Any]]] = tuple
     """Return the servers under watch: why each takes calls or does not."""
+    report: Callable[[], Report] = Report
+    """Say how pools and workflows do, for their statuses."""
     placements: Callable[[], Sequence[str]] = tuple
     """The newest lines of the event log, which say why each call went where it did."""
 
@@ -64,10 +68,14 @@ def create_admin_app(insight: Insight) -> FastAPI:
         return {"status": "alive"}
 
     @app.get("/readyz", summary="Say whether the router is ready, with all that it complains about")
-    async def readyz() -> JSONResponse:
-        state = insight.readiness()
+    async def readyz(exclude: Literal["instances"] | None = None) -> JSONResponse:
+        state = insight.readiness(exclude is None)
         content = {"ready": state.ready, "reason": state.reason, **state.details}
         return JSONResponse(content, status_code=200 if state.ready else 503)
+
+    @app.get("/v1/report", summary="What the router says of the resources, for their statuses")
+    async def report() -> dict[str, Any]:
+        return insight.report().as_answered()
 
     @app.get("/v1/events", summary="The event log that is kept: one JSON record a line, oldest first")
     async def events() -> StreamingResponse:

@@ -1,8 +1,9 @@
 """Which instances there are and what may be asked of them: found, looked at about once a second, told to the driver.
 
-Instances come from the ``endpoints:`` of pools and from a file that whoever started them keeps. One takes calls
-only while it answers, lists the pool's model and has a closed breaker. A server that was restarted is another
-instance: it has another identity, since nothing of what ran on it is left.
+Instances come from the ``endpoints:`` of pools and from whoever started the others: a file on a laptop, the pods of
+the namespace in a cluster. One takes calls only while it answers, lists the pool's model, has a closed breaker, and
+nobody holds it back. A server that was restarted is another instance: it has another identity, since nothing of what
+ran on it is left.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from hexflow_router.driver import Driver
 from hexflow_router.filewatch import looks
 from hexflow_router.fleet import PoolSetup
 from hexflow_router.upstream import Address
-from hexflow_router.watch import ProbeRule, Watch
+from hexflow_router.watch import Hold, ProbeRule, Watch
 
 _log = logging.getLogger("hexflow.router.discovery")
 
@@ -34,11 +35,15 @@ def endpoint_id(pool: str, url: str) -> str:
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """Name one instance of the file."""
+    """Name one instance that somebody else started."""
 
     id: Annotated[str, msgspec.Meta(pattern=r"^[\w.:-]{1,253}\Z")]
     pool: str
     url: Annotated[str, msgspec.Meta(pattern=_ADDRESS)]
+    gpu_type: str | None = None
+    """What it runs on; None: what the pool says."""
+    hold: Hold | None = None
+    """Why it is to get no calls, however well it answers."""
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -99,9 +104,11 @@ class Discovery:
 
     # What there is
 
-    def configure(self, pools: Sequence[PoolSetup]) -> None:
-        """Replace the pools. Instances of a pool that is gone are gone."""
+    def configure(self, pools: Sequence[PoolSetup], listed: Sequence[Listed] | None = None) -> None:
+        """Replace the pools, and with them the instances listed. Instances of a pool that is gone are gone."""
         self._pools = {pool.name: pool for pool in pools}
+        if listed is not None:
+            self._listed = tuple(listed)
         self._settle()
 
     def list_instances(self, listed: Sequence[Listed]) -> None:
@@ -151,26 +158,26 @@ class Discovery:
                 except Exception:  # the next list is followed all the same
                     _log.exception("The list of instances could not be put in force, by a defect.")
 
-    def _wanted(self) -> dict[str, tuple[PoolSetup, Address]]:
-        wanted: dict[str, tuple[PoolSetup, Address]] = {}
+    def _wanted(self) -> dict[str, tuple[PoolSetup, Address, Hold | None]]:
+        wanted: dict[str, tuple[PoolSetup, Address, Hold | None]] = {}
         for pool in self._pools.values():
             for endpoint in pool.endpoints:
-                wanted[endpoint_id(pool.name, endpoint.url)] = (pool, endpoint)
+                wanted[endpoint_id(pool.name, endpoint.url)] = (pool, endpoint, None)
         for entry in self._listed:
             listed_pool = self._pools.get(entry.pool)
-            if listed_pool is not None and not listed_pool.suspended:
+            if listed_pool is not None and (entry.hold or not listed_pool.suspended):
                 url = entry.url.rstrip("/").removesuffix("/v1")
-                wanted[entry.id] = (listed_pool, Address(url=url))
+                wanted[entry.id] = (listed_pool.on(entry.gpu_type), Address(url=url), entry.hold)
         return wanted
 
     def _settle(self) -> None:
         wanted = self._wanted()
         for name in [name for name in self._watches if name not in wanted]:
             self._drop(name)
-        for name, (pool, address) in wanted.items():
+        for name, (pool, address, hold) in wanted.items():
             known = self._watches.get(name)
             if known is not None and known.address == address and known.pool.name == pool.name:
-                known.configure(pool)
+                known.configure(pool, hold=hold)
                 continue
             if known is not None:
                 self._drop(name)
@@ -178,6 +185,7 @@ class Discovery:
                 name,
                 pool=pool,
                 address=address,
+                hold=hold,
                 driver=self._driver,
                 rule=self._probe_rule,
                 breaker_rule=self._breaker_rule,

@@ -229,8 +229,16 @@ TABLE: Final[tuple[Metric, ...]] = (
         "hexflow_configuration_valid",
         "gauge",
         "",
-        "1 when the configuration in the files is in force, 0 while it is invalid and the last good one is kept.",
-        "0: `/readyz` has the problems with file and line; `hexflow validate -f` shows the same.",
+        "1 when the configuration as it is now is in force, 0 while it is invalid and the last good one is kept.",
+        "0: `/readyz` has the problems, of files with their lines; `hexflow validate -f` shows the same.",
+    ),
+    _metric(
+        "hexflow_namespace_listed_age_seconds",
+        "gauge",
+        "what",
+        "In a cluster: seconds since the API server last listed what the router watches (configmap, pods, policies).",
+        "Above 600: the API server cannot be reached, or the router lacks a right; its log and `/readyz` say which. It goes "
+        "on with what it knew, and notices by itself when an engine dies, but sees no new ones.",
     ),
     _metric(
         "hexflow_configuration_loads_total",

@@ -70,6 +70,8 @@ class Queries:
     scale: TimeScale
     new_id: Callable[[], str]
     limits: Limits = field(default_factory=Limits)
+    on_ended: Callable[[Query], None] = lambda _: None
+    """Is told each query that has ended."""
     draining: bool = False
     _running: dict[str, Query] = field(default_factory=dict)
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -250,6 +252,7 @@ class Queries:
             f" ({ending.reason})" if ending.reason else "",
             seconds,
         )
+        self.on_ended(query)
         self._remember(query)
         if query.journaled:
             write = asyncio.ensure_future(self._write(query))

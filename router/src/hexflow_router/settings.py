@@ -2,7 +2,8 @@
 
 Pools, workflows, databases and tenants are resources (`configuration.py`); where to find those, which
 ports to listen on and how long to wait are settings. A flag wins over its environment variable
-(``HEXFLOW_ROUTER_PORT`` for ``--port``), which wins over the default.
+(``HEXFLOW_ROUTER_PORT`` for ``--port``; for ``--namespace`` also ``HEXFLOW_NAMESPACE``, which pods have), which wins
+over the default.
 """
 
 import argparse
@@ -10,10 +11,13 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+POD_NAMESPACE = "HEXFLOW_NAMESPACE"
+"""Variable that tells a pod its namespace."""
 
 
 class SettingsError(ValueError):
@@ -45,6 +49,16 @@ class Settings(BaseSettings):
     )
     secrets_dir: Path | None = Field(
         default=None, description="Folder with one file for each secret's key: <name>/<key>."
+    )
+    config_map: str | None = Field(
+        default=None,
+        description="In a cluster: ConfigMap with the resources, which the operator writes; instances are then pods.",
+    )
+    namespace: str | None = Field(
+        default=None, description="In a cluster: namespace of the ConfigMap and of the pods."
+    )
+    kubeconfig: Path | None = Field(
+        default=None, description="Kubeconfig to reach the cluster by; default: the pod's ServiceAccount."
     )
     instances: Path | None = Field(
         default=None, description="JSON file of the instances that somebody else started. Watched."
@@ -102,6 +116,18 @@ class Settings(BaseSettings):
     def _split(cls, value: Any) -> Any:
         return tuple(part for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
 
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.config_map is None:
+            return self
+        if self.config or self.instances:
+            raise ValueError("--config-map takes the place of --config and --instances: leave those out")
+        if self.namespace is None:
+            raise ValueError(f"--config-map needs --namespace (or the variable {POD_NAMESPACE})")
+        if self.secrets_dir is None:
+            raise ValueError("--config-map needs --secrets-dir, where the secrets are mounted")
+        return self
+
     @classmethod
     def from_arguments(cls, arguments: Sequence[str]) -> "Settings":
         """Read settings from a command line (without the program's name) and the environment.
@@ -109,6 +135,8 @@ class Settings(BaseSettings):
         Raises SettingsError. ``--help`` and flags that do not exist end the process, as argparse does.
         """
         given = vars(_parser().parse_args(arguments))
+        if "HEXFLOW_ROUTER_NAMESPACE" not in os.environ and (namespace := os.environ.get(POD_NAMESPACE)):
+            given = {"namespace": namespace} | given
         try:
             return cls(**given)
         except ValidationError as error:
@@ -134,5 +162,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _sentence(item: dict[str, Any]) -> str:
+    if not item["loc"]:
+        return str(item["msg"]).removeprefix("Value error, ")
     flag = "--" + str(item["loc"][0]).replace("_", "-")
     return f"{flag} {item['input']!r}: {str(item['msg']).removeprefix('Value error, ').replace('Input should', 'must')}"

@@ -9,8 +9,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from hexflow_api import ParameterInForce
 from hexflow_router.configuration import Configuration
 from hexflow_router.driver import Driver
+from hexflow_router.parameters import ParameterBook
 from hexflow_scheduler import InvalidParameter, Parameters, Policy, RecordingKernel
 
 _log = logging.getLogger("hexflow.router")
@@ -22,9 +24,12 @@ LOOK_AGAIN_SECONDS = 0.2
 class Succession:
     """Hold the kernel in force. For one event loop."""
 
-    def __init__(self, configuration: Configuration, sink: Callable[[str], None]) -> None:
-        """Make the first kernel; ``sink`` gets the lines of the event log."""
+    def __init__(
+        self, configuration: Configuration, sink: Callable[[str], None], *, book: ParameterBook | None = None
+    ) -> None:
+        """Make the first kernel; ``sink`` gets the lines of the event log, ``book`` knows what was tuned."""
         self._sink = sink
+        self._book = book or ParameterBook()
         self._configuration = configuration
         self._timer: asyncio.TimerHandle | None = None
         self.kernel = RecordingKernel(policy_of(configuration), sink=sink)
@@ -63,6 +68,26 @@ class Succession:
             driver.succeed(self.kernel)
             self._set_parameters(driver.clock())
 
+    def tuned(self, driver: Driver) -> None:
+        """Put in force what the book says now."""
+        if self.named_policy == self.policy:
+            self._set_parameters(driver.clock())
+
+    def in_force(self) -> dict[str, dict[str, ParameterInForce]]:
+        """Return the parameters in force of every workflow, by name: those that were set, and the policy's defaults."""
+        view = self.kernel.view()
+        found: dict[str, dict[str, ParameterInForce]] = {}
+        for name, setup in self._configuration.workflows.items():
+            said = self._book.of(setup.workflow)
+            values = self.kernel.policy.values(view.workflow_parameters.get(name, Parameters()))
+            found[name] = {
+                each: said[each]
+                if each in said and said[each].value == value
+                else ParameterInForce(value=value, source="Default")
+                for each, value in values.items()
+            }
+        return found
+
     def close(self) -> None:
         """Await no successor any more."""
         if self._timer is not None:
@@ -71,7 +96,7 @@ class Succession:
     def _set_parameters(self, now: float) -> None:
         known = self.kernel.view().workflow_parameters
         for workflow in {*known, *self._configuration.workflows}:
-            parameters = parameters_of(self._configuration, workflow)
+            parameters = parameters_of(self._configuration, workflow, self._book)
             if not parameters and workflow not in known:
                 continue
             try:
@@ -86,9 +111,12 @@ def policy_of(configuration: Configuration) -> Policy:
     return Policy.named(leading.policy) if leading else Policy.named()
 
 
-def parameters_of(configuration: Configuration, workflow: str) -> Parameters:
-    """Return the parameters that a workflow's resource sets; none where there is no such workflow."""
+def parameters_of(
+    configuration: Configuration, workflow: str, book: ParameterBook | None = None
+) -> Parameters:
+    """Return the parameters that a workflow's resource sets, or tuning has; none where there is no such workflow."""
     setup = configuration.workflows.get(workflow)
     if setup is None:
         return Parameters()
-    return Parameters(**setup.workflow.spec.scheduling.initial_parameters)
+    said = (book or ParameterBook()).of(setup.workflow)
+    return Parameters(**{name: each.value for name, each in said.items()})

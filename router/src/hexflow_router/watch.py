@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from hexflow_router.breaker import Breaker, BreakerRule, BreakerState
@@ -17,6 +18,22 @@ from hexflow_scheduler import Instance, InstanceState, Profile
 _log = logging.getLogger("hexflow.router.watch")
 
 _LARGEST_PAGE = 8 << 20
+
+
+class Hold(StrEnum):
+    """Say why a server that somebody else started is to get no calls."""
+
+    POD_NOT_READY = "PodNotReady"
+    """It may yet come, or come back."""
+    TERMINATING = "Terminating"
+    """It was told to end: what runs may finish."""
+    SUSPENDED = "Suspended"
+    """Its pool is to have no instance; it ends soon."""
+
+    @property
+    def state(self) -> InstanceState:
+        """What the kernel is told."""
+        return InstanceState.UNREADY if self is Hold.POD_NOT_READY else InstanceState.DRAINING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +66,7 @@ class Watch:
         *,
         pool: PoolSetup,
         address: Address,
+        hold: Hold | None = None,
         driver: Driver,
         rule: ProbeRule,
         breaker_rule: BreakerRule | None,
@@ -58,6 +76,8 @@ class Watch:
         self.name = name
         self.pool = pool
         self.address = address
+        self.hold = hold
+        """Why it is to get no calls, however well it answers."""
         self.reason = "NotLookedAtYet"
         """Why it takes no calls; ``Ready`` when it does."""
         self.message = ""
@@ -90,9 +110,25 @@ class Watch:
         """State of the breaker."""
         return self._breaker.state
 
-    def configure(self, pool: PoolSetup) -> None:
-        """Take over a changed pool."""
-        self.pool = pool
+    @property
+    def ready(self) -> bool:
+        """Whether it takes calls."""
+        return self._told is not None and self._told.state is InstanceState.READY
+
+    @property
+    def why_not(self) -> str:
+        """Why it takes no calls, for a person."""
+        if self.ready:
+            return ""
+        if self.hold:
+            return f"{self.hold}: the pod is not ready" if self.hold is Hold.POD_NOT_READY else str(self.hold)
+        if self.reason == "Ready":
+            return "its calls failed one after the other; it is tried again soon"
+        return f"{self.reason}: {self.message}" if self.message else self.reason
+
+    def configure(self, pool: PoolSetup, *, hold: Hold | None = None) -> None:
+        """Take over a changed pool, and whether it is held back."""
+        self.pool, self.hold = pool, hold
         self._publish()
 
     async def run(self) -> None:
@@ -248,7 +284,7 @@ class Watch:
         ready = self.reason == "Ready" and breaker is not BreakerState.OPEN
         instance = self.pool.instance(
             self.instance_id,
-            state=InstanceState.READY if ready else InstanceState.UNREADY,
+            state=self.hold.state if self.hold else InstanceState.READY if ready else InstanceState.UNREADY,
             models=self._models,
             max_context=self._max_context,
             takes_priority=self._takes_priority,
@@ -286,7 +322,7 @@ class Watch:
             "pool": self.pool.name,
             "url": self.address.url,
             "profile": self.pool.profile_name,
-            "reason": self.reason,
+            "reason": self.hold or self.reason,
             "message": self.message,
             "breaker": self.breaker,
             "engineRunning": sample.running if sample else None,

@@ -4,8 +4,10 @@ from typing import Any
 import pytest
 
 from hexflow_api import Resources, write_secrets
-from hexflow_router.configuration import Configuration, ConfigurationWatch, arrange, read_configuration
+from hexflow_router.configuration import Configuration, arrange
+from hexflow_router.configwatch import ConfigurationWatch
 from hexflow_router.databases import Databases
+from hexflow_router.sources import FileSource
 from hexflow_router.succession import parameters_of, policy_of
 from hexflow_sql.errors import DatabaseUnavailable
 from support.resources import MODEL, a_pool, a_secret, a_workflow, resources_of
@@ -84,13 +86,13 @@ def test_no_secret_is_shown_by_a_configuration(tmp_path: Path) -> None:
 
 def test_the_secrets_among_the_resources_serve_where_there_is_no_folder(tmp_path: Path) -> None:
     laptop = a_laptop(tmp_path / "laptop")
-    setup = read_configuration([laptop.resources], None)
+    setup = FileSource([laptop.resources], None).read()
     dsn = setup.workflows["shop-questions"].databases["shop"].dsn
     assert dsn == f"sqlite:///{laptop.resources / 'shop.sqlite'}"
 
 
 async def a_watch(laptop: Laptop) -> ConfigurationWatch:
-    watch = ConfigurationWatch([laptop.resources], None)
+    watch = ConfigurationWatch(FileSource([laptop.resources], None))
     await watch.load()
     return watch
 
