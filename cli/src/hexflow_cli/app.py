@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hexflow_cli.running import run_command
+from hexflow_cli.running import run_command, run_plainly
 
 app = typer.Typer(
     name="hexflow",
@@ -304,7 +304,7 @@ def bench(
             )
         )
 
-    _run_here(command, as_json=as_json)
+    run_plainly(command, as_json=as_json)
 
 
 @app.command(context_settings=_PASSED_ON)

@@ -1,4 +1,4 @@
-"""How a subcommand runs and ends: interruptibly, with one paragraph for whatever goes wrong, and an exit code."""
+"""How a subcommand runs and ends: with one paragraph for whatever goes wrong, and an exit code."""
 
 import sys
 from collections.abc import Callable, Coroutine
@@ -11,12 +11,18 @@ from hexflow_cli.exitcode import CommandError, ExitCode
 
 
 def run_command(command: Callable[[], Coroutine[Any, Any, int]], *, as_json: bool) -> None:
-    """Run what ``command`` returns to its end and leave with its exit code."""
-    from hexflow_api import ResourceError
+    """Run what ``command`` returns so that a signal ends it in order, and leave with its exit code."""
     from hexflow_cli.interruption import run as run_interruptibly
 
+    run_here(lambda: run_interruptibly(command()), as_json=as_json)
+
+
+def run_here(command: Callable[[], int], *, as_json: bool) -> None:
+    """Run a command that reckons and waits for nobody, and leave with its exit code; ctrl-C interrupts it where it is."""
+    from hexflow_api import ResourceError
+
     try:
-        code = run_interruptibly(command())
+        code = command()
     except CommandError as error:
         print_error(error, as_json=as_json)
         code = error.code
@@ -27,6 +33,8 @@ def run_command(command: Callable[[], Coroutine[Any, Any, int]], *, as_json: boo
     except BrokenPipeError:  # the reader of our output has gone; there is nobody to tell
         sys.stderr.close()
         code = ExitCode.DONE
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
     if code == ExitCode.INTERRUPTED:
         stderr.print("Stopped.")
     raise typer.Exit(int(code))
