@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hexflow_cli.running import run_command, run_plainly
+from hexflow_cli.running import run_command, run_here
 
 app = typer.Typer(
     name="hexflow",
@@ -304,7 +304,7 @@ def bench(
             )
         )
 
-    run_plainly(command, as_json=as_json)
+    run_here(command, as_json=as_json)
 
 
 @app.command(context_settings=_PASSED_ON)

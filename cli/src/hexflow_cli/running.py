@@ -14,10 +14,10 @@ def run_command(command: Callable[[], Coroutine[Any, Any, int]], *, as_json: boo
     """Run what ``command`` returns so that a signal ends it in order, and leave with its exit code."""
     from hexflow_cli.interruption import run as run_interruptibly
 
-    run_plainly(lambda: run_interruptibly(command()), as_json=as_json)
+    run_here(lambda: run_interruptibly(command()), as_json=as_json)
 
 
-def run_plainly(command: Callable[[], int], *, as_json: bool) -> None:
+def run_here(command: Callable[[], int], *, as_json: bool) -> None:
     """Run a command that reckons and waits for nobody, and leave with its exit code; ctrl-C interrupts it where it is."""
     from hexflow_api import ResourceError
 
