@@ -1,6 +1,6 @@
 """What makes an input valid: checked once, at the kernel's door."""
 
-from math import isfinite
+from math import inf, isfinite
 
 from hexflow_scheduler.call import Call, Usage
 from hexflow_scheduler.errors import InvalidInput
@@ -15,6 +15,8 @@ def check_instant(now: float) -> None:
 
 def check_call(call: Call) -> None:
     """Raise InvalidInput for a call that makes no sense."""
+    if _makes_sense(call):
+        return
     for name in ("call_id", "query_id", "model"):
         if not getattr(call, name):
             raise InvalidInput(f"a call has a {name}, not an empty one (call {call.call_id!r})")
@@ -38,8 +40,36 @@ def check_call(call: Call) -> None:
             raise InvalidInput(f"{name} of call {call.call_id!r} is a number of seconds, not {value!r}")
 
 
+def _makes_sense(call: Call) -> bool:
+    """Say at once whether all is well with a call, which it nearly always is; what is not, ``check_call`` says."""
+    deadline, expires, budget = call.deadline, call.expires, call.budget_seconds
+    return (
+        call.call_id != ""
+        and call.query_id != ""
+        and call.model != ""
+        and call.prompt_tokens >= 0
+        and call.max_tokens >= 1
+        and call.samples >= 1
+        and call.round >= 0
+        and call.sibling >= 0
+        and 0 < call.tenant_weight < inf
+        and -inf < call.query_arrival < inf
+        and (deadline is None or -inf < deadline < inf)
+        and (expires is None or -inf < expires < inf)
+        and (budget is None or -inf < budget < inf)
+    )
+
+
 def check_usage(usage: Usage) -> None:
     """Raise InvalidInput for counts below zero."""
+    cached, first = usage.cached_tokens, usage.first_token_seconds
+    if (
+        0 <= usage.prompt_tokens < inf
+        and 0 <= usage.output_tokens < inf
+        and (cached is None or 0 <= cached < inf)
+        and (first is None or 0 <= first < inf)
+    ):
+        return
     for name in ("prompt_tokens", "output_tokens", "cached_tokens", "first_token_seconds"):
         value = getattr(usage, name)
         if value is not None and not (isfinite(value) and value >= 0):
