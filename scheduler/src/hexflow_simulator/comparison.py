@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from hexflow_simulator.measure import Spread, paired_ratios, spread
-from hexflow_simulator.trial import Cell, Trial, TrialResult
+from hexflow_simulator.measure import Figures, Spread, paired_ratios, spread
+from hexflow_simulator.trial import CLAIRVOYANT, Cell, Trial, TrialResult
 
 Settings = Mapping[str, float]
 """Values of a policy's parameters."""
@@ -66,6 +66,16 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """Hold the clairvoyant critical paths of a cell, and how far above them we are."""
+
+    p50: Spread
+    p95: Spread
+    p95_ours_over: Spread
+    """Our P95 over it, seed by seed: never below 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CellComparison:
     """Compare all policies in a cell."""
 
@@ -73,6 +83,8 @@ class CellComparison:
     ours: Standing
     rivals: tuple[Standing, ...]
     """The best first, by median P95."""
+    bound: Bound | None = None
+    """What no policy can beat; None where it was not reckoned."""
 
     @property
     def best(self) -> Standing:
@@ -110,7 +122,26 @@ def compare(
         (standing for policy, standing in standings.items() if policy != ours),
         key=lambda standing: (standing.p95.median, standing.policy),
     )
-    return CellComparison(cell=cell, ours=standings[ours], rivals=tuple(rivals))
+    return CellComparison(
+        cell=cell, ours=standings[ours], rivals=tuple(rivals), bound=_bound(cell, mine, seeds, results)
+    )
+
+
+def bounding_trials(cell: Cell, seeds: Sequence[int]) -> list[Trial]:
+    """Return the trials that give a cell's bound."""
+    return [cell.trial(CLAIRVOYANT, seed) for seed in seeds]
+
+
+def _bound(cell: Cell, ours: Sequence[Figures], seeds: Sequence[int], results: Results) -> Bound | None:
+    found = [results.get(trial.key) for trial in bounding_trials(cell, seeds)]
+    bounds = [each.figures for each in found if each is not None]
+    if len(bounds) < len(seeds):
+        return None
+    return Bound(
+        p50=spread([each.p50 for each in bounds]),
+        p95=spread([each.p95 for each in bounds]),
+        p95_ours_over=spread(paired_ratios([each.p95 for each in ours], [each.p95 for each in bounds])),
+    )
 
 
 def _p95(cell: Cell, policy: str, seed: int, settings: Settings, results: Results) -> float:

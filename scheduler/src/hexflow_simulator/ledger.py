@@ -3,7 +3,9 @@
 The first line says which code the results are from; results of other code are refused, not mixed.
 """
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -65,29 +67,41 @@ class Ledger:
         self._file.flush()
 
     def _read(self) -> None:
-        whole = self.path.read_bytes()
-        lines = whole.split(b"\n")
-        try:
-            header = json.loads(lines[0])
-            version, code = header["version"], header["code"]
-        except (ValueError, KeyError, TypeError):
-            raise LedgerError(
-                f"{self.path} is no file of benchmark results; name another with --results"
-            ) from None
-        if version != VERSION or code != self.code:
+        code, results = read_results(self.path)
+        if code != self.code:
             raise LedgerError(
                 f"{self.path} holds results of {code}, and this is {self.code}; name another file with --results, "
                 "or delete that one, since results of different code cannot be compared"
             )
-        for number, line in enumerate(lines[1:], start=2):
-            if not line:
-                continue
-            try:
-                result = TrialResult.from_data(json.loads(line))
-            except (ValueError, KeyError, TypeError):
-                if number == len(lines):
-                    break  # the last line, cut short when the benchmark was stopped; its trial is run again
-                raise LedgerError(f"{self.path}:{number} is no result of a trial; delete that line") from None
-            self._results[result.trial.key] = result
-        if whole and not whole.endswith(b"\n"):
+        self._results.update(results)
+        whole = self.path.read_bytes()
+        if not whole.endswith(b"\n"):
             self.path.write_bytes(whole[: whole.rfind(b"\n") + 1])
+
+
+def read_results(path: Path) -> tuple[str, dict[str, TrialResult]]:
+    """Return the code that results are from, and the results by key; the file may be packed (``.gz``).
+
+    A last line that was cut short is passed over: its trial is run again. Raises LedgerError for any other file.
+    """
+    try:
+        packed = path.read_bytes()
+        lines = (gzip.decompress(packed) if path.suffix == ".gz" else packed).split(b"\n")
+        header = json.loads(lines[0])
+        version, code = header["version"], str(header["code"])
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+        raise LedgerError(f"{path} is no file of benchmark results; name another with --results") from None
+    if version != VERSION:
+        raise LedgerError(f"{path} holds results of another format ({version}); name another with --results")
+    results: dict[str, TrialResult] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        if not line:
+            continue
+        try:
+            result = TrialResult.from_data(json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            if number == len(lines):
+                break
+            raise LedgerError(f"{path}:{number} is no result of a trial; delete that line") from None
+        results[result.trial.key] = result
+    return code, results

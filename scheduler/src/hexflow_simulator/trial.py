@@ -11,6 +11,7 @@ from time import process_time
 from typing import Any
 
 from hexflow_scheduler import Estimates, Policy
+from hexflow_simulator.bounds import clairvoyant
 from hexflow_simulator.measure import Figures, figures
 from hexflow_simulator.scenario import Scenario, scenario_named
 from hexflow_simulator.simulation import simulate
@@ -19,6 +20,8 @@ LEARNING_QUERIES = 200
 LEARNING_LOAD = 0.5
 LEARNING_POLICY = "LeastOutstanding"
 LEARNING_SEED = 0
+CLAIRVOYANT = "Clairvoyant"
+"""In the place of a policy: what none can beat on the same queries (``bounds``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,8 @@ class TrialResult:
 def run_trial(trial: Trial, scenario: Scenario | None = None) -> TrialResult:
     """Run a trial; ``scenario`` is for those that have no name. Raises InvalidWorkload, UnknownPolicy, InvalidParameter."""
     found = scenario or scenario_named(trial.scenario)
+    if trial.policy == CLAIRVOYANT:
+        return _bound(trial, found)
     learned = _learned(trial.scenario) if scenario is None else _learn(found)
     began = process_time()
     result = simulate(
@@ -109,6 +114,18 @@ class Cell:
             parameters=tuple(sorted((parameters or {}).items())),
             count=self.count,
         )
+
+
+def _bound(trial: Trial, scenario: Scenario) -> TrialResult:
+    began = process_time()
+    queries = scenario.queries(trial.seed, load=trial.load, count=trial.count)
+    results = clairvoyant(queries, scenario.fleet)
+    return TrialResult(
+        trial=trial,
+        figures=figures(results),
+        calls=0,
+        cpu_seconds=process_time() - began,
+    )
 
 
 @cache
