@@ -47,6 +47,10 @@ bench: install ## Measure how well an emulated instance keeps its GPU's time (so
 compiled: install ## Compile kernel and simulation into build/compiled (needs a C compiler); PYTHONPATH=build/compiled uses it
 	$(BIN)/python scheduler/compile.py --into build/compiled
 
+.PHONY: bench-operator
+bench-operator: install ## Measure the operator with 500 pools and 200 workflows, and plain kopf handlers beside it (10 minutes)
+	PYTHONPATH=tests $(BIN)/python tests/bench/operator_scale.py
+
 .PHONY: check
 check: install ## Format, lint, types, import contracts, unit tests
 	$(BIN)/ruff format --check .
