@@ -25,6 +25,11 @@ class Speed:
         step = profile.t0 + batch * (profile.t1 + profile.t2 * context)
         return self.decode * output_tokens * step
 
+    def step_seconds(self, sequences: float, context: float) -> float:
+        """Return the seconds of a decode step of so many sequences, which attend to ``context`` tokens in all."""
+        profile = self.profile
+        return self.decode * (profile.t0 + profile.t1 * sequences + profile.t2 * context)
+
     def call_seconds(
         self, prompt_tokens: float, output_tokens: float, *, batch: float = 1, cached_tokens: float = 0
     ) -> float:

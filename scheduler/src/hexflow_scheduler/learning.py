@@ -12,28 +12,42 @@ RATIO_BOUNDS = (0.25, 4.0)
 def learn(estimates: Estimates, now: float, *, active: ActiveCall, load: InstanceLoad, usage: Usage) -> None:
     """Learn from a call that has just been answered and still counts as running.
 
-    Its seconds are compared with what the profile and the present factors say for the tokens it really
-    had, in the mean batch it ran in. Where the time of the first token is known, prefill and decode are
-    told apart; else the whole moves both.
+    Its seconds are compared with what the profile and the present factors say: the prompts that were
+    prefilled while it was there, its own among them, and a step for each token it really had, in the mean batch
+    and context it ran in. Where the time of the first token is known, prefill and decode are told apart;
+    else the whole moves both.
     """
     estimates.finished(active.call, usage)
-    elapsed = 0.0 if active.sent is None else now - active.sent
-    batch = load.mean_batch(now, active)
-    samples = active.call.samples
+    if active.sent is not None and now > active.sent:
+        _learn_speed(estimates, now, now - active.sent, active=active, load=load, usage=usage)
+
+
+def _learn_speed(
+    estimates: Estimates, now: float, elapsed: float, *, active: ActiveCall, load: InstanceLoad, usage: Usage
+) -> None:
+    speed = load.speed
+    sequences, context, prefilled = (
+        after - before for after, before in zip(load.reading(now), active.reading, strict=True)
+    )
     cached = active.cached_tokens if usage.cached_tokens is None else usage.cached_tokens
-    prefill = load.speed.prefill_seconds(usage.prompt_tokens, cached_tokens=cached)
-    decode = load.speed.decode_seconds(usage.prompt_tokens, usage.output_tokens / samples, batch=batch)
+    own = speed.prefill_seconds(usage.prompt_tokens, cached_tokens=cached)
+    # What was expected of its own prefill is among all that was prefilled; what it really had takes its place.
+    others = max(0.0, prefilled - active.prefill_seconds)
+    load.correct_prefill(own - active.prefill_seconds)
+    step = speed.step_seconds(sequences / elapsed, context / elapsed)
+    decode = step * usage.output_tokens / active.call.samples
     if usage.first_token_seconds is None:
-        both = _ratio(elapsed, prefill + decode)
+        both = _ratio(elapsed, own + others + decode)
         estimates.timed(load.instance_id, prefill=both, decode=both)
-    else:
-        # A prompt found in the cache takes a step or two, which says nothing about prefilling.
-        worth = prefill > 4 * load.speed.quantum
-        estimates.timed(
-            load.instance_id,
-            prefill=_ratio(usage.first_token_seconds, prefill) if worth else None,
-            decode=_ratio(elapsed - usage.first_token_seconds, decode),
-        )
+        return
+    # A prompt found in the cache takes a step or two, which says nothing about prefilling.
+    worth = own > 4 * speed.quantum
+    ahead = active.prefill_ahead
+    estimates.timed(
+        load.instance_id,
+        prefill=_ratio(usage.first_token_seconds, own + ahead) if worth else None,
+        decode=_ratio(elapsed - usage.first_token_seconds, decode + max(0.0, others - ahead)),
+    )
 
 
 def learn_query(estimates: Estimates, now: float, query: OpenQuery) -> None:

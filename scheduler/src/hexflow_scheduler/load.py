@@ -41,12 +41,16 @@ class InstanceLoad:
     """Keep the load of one instance. The fleet changes it; rules read it."""
 
     __slots__ = (
+        "_context",
+        "_context_seconds",
         "_held",
         "_mirror",
         "_occupied",
+        "_prefill_sent",
         "_prefilled_at",
         "_running",
         "_sampled_at",
+        "_sequence_seconds",
         "_waiting_prefill",
         "_waiting_seconds",
         "follower",
@@ -56,7 +60,6 @@ class InstanceLoad:
         "kv_waiting",
         "last_put",
         "queue",
-        "sequence_seconds",
         "slots_taken",
         "slots_waiting",
         "speed",
@@ -83,8 +86,12 @@ class InstanceLoad:
         """Who keeps books of this instance; a dispatch rule may set it."""
         self.last_put = -1
         """Turn at which a call was last put here; -1 for never."""
-        self.sequence_seconds = 0.0
-        """Integral of running sequences over time: its growth over a call's life gives its mean batch."""
+        self._context = 0.0
+        """Tokens of context that what runs attends to, on average over its life."""
+        self._sequence_seconds = self._context_seconds = 0.0
+        """Integrals of sequences and of context over time."""
+        self._prefill_sent = 0.0
+        """Seconds of prefill of all that was ever sent."""
         self._sampled_at = 0.0
         self._running: dict[str, ActiveCall] = {}
         self._waiting_seconds = 0.0
@@ -280,12 +287,14 @@ class InstanceLoad:
         self._unqueue(active)
         active.cached_tokens = self.cached_tokens(active)
         self._held.hold(active.blocks)
-        self._sample(now)
+        active.reading = self.reading(now)
         active.phase = Phase.RUNNING
         active.sent = now
         active.predicted_finish = now + active.predicted_seconds
         active.attempt += 1
-        active.sequence_seconds = self.sequence_seconds
+        active.prefill_ahead = max(0.0, self._prefilled_at - now)
+        self._prefill_sent += active.prefill_seconds
+        self._context += context_tokens(active)
         self._prefilled_at = max(self._prefilled_at, now) + active.prefill_seconds
         self.uncached_tokens += active.call.prompt_tokens - active.cached_tokens
         self._running[active.call.call_id] = active
@@ -299,6 +308,7 @@ class InstanceLoad:
         self._sample(now)
         del self._running[active.call.call_id]
         self.slots_taken -= active.call.samples
+        self._context = self._context - context_tokens(active) if self._running else 0.0
         self.kv_taken -= active.kv_tokens + self._occupied.release(active.blocks)
         self._held.release(active.blocks)
         self.uncached_tokens -= active.call.prompt_tokens - active.cached_tokens
@@ -308,16 +318,29 @@ class InstanceLoad:
         if self.follower is not None:
             self.follower.stopped(now, active)
 
-    def mean_batch(self, now: float, active: ActiveCall) -> float:
-        """Return how many sequences ran on average since a running call was sent, itself included."""
-        if active.sent is None or now <= active.sent:
-            return float(self.slots_taken)
+    def reading(self, now: float) -> tuple[float, float, float]:
+        """Read the meters: sequence-seconds, token-seconds of context, and seconds of prefill done.
+
+        Their growth over a call's life tells what batch it ran in and how long others' prompts stopped it.
+        """
         self._sample(now)
-        return (self.sequence_seconds - active.sequence_seconds) / (now - active.sent)
+        prefilled = self._prefill_sent - max(0.0, self._prefilled_at - now)
+        return self._sequence_seconds, self._context_seconds, prefilled
+
+    def correct_prefill(self, seconds: float) -> None:
+        """Take note that a call's prefill took so much more than was expected: late, but right on average."""
+        self._prefill_sent += seconds
 
     def _sample(self, now: float) -> None:
-        self.sequence_seconds += (self.slots_taken + self.foreign) * (now - self._sampled_at)
+        elapsed = now - self._sampled_at
+        self._sequence_seconds += (self.slots_taken + self.foreign) * elapsed
+        self._context_seconds += self._context * elapsed
         self._sampled_at = now
+
+
+def context_tokens(active: ActiveCall) -> float:
+    """Return the tokens of context that a call attends to on average, all its samples together."""
+    return active.call.samples * (active.call.prompt_tokens + active.output_tokens / 2)
 
 
 def own_tokens(active: ActiveCall, blocks: Sequence[PrefixBlock]) -> int:

@@ -1,6 +1,6 @@
 import pytest
 
-from hexflow_scheduler import Kernel, Policy, Profile, Speed
+from hexflow_scheduler import Kernel, Policy, PrefixBlock, Profile, Speed
 from support.calls import a_call, an_instance, calls, usage
 
 BATCHED = Profile(t0=0.01, t1=0.01, t2=0.0, c1=0.001, c2=0.0, kv_tokens=100_000, slots=8)
@@ -21,7 +21,7 @@ def test_an_instance_that_keeps_its_profile_stays_at_one() -> None:
     kernel = a_kernel()
     kernel.arrive(0.0, [a_call()])
     kernel.finished(3.0, "c", usage())
-    assert (learned(kernel).prefill, learned(kernel).decode) == (1.0, 1.0)
+    assert (learned(kernel).prefill, learned(kernel).decode) == pytest.approx((1.0, 1.0))
 
 
 def test_one_that_takes_twice_as_long_moves_both_factors() -> None:
@@ -40,13 +40,13 @@ def test_the_time_of_the_first_token_tells_prefill_and_decode_apart() -> None:
 
 def test_the_batch_it_ran_in_is_no_slowness() -> None:
     kernel = a_kernel()
-    # Alone for 1.0 s, then among two for 3.0 s: a mean batch of 1.75, 100 * (10 + 17.5 ms) + 1 s prefill.
+    # Alone for 1 s, then among two, whose prompt stops it for 1 s.
     kernel.arrive(0.0, [a_call("long")])
     kernel.arrive(1.0, [a_call("other")])
-    kernel.finished(3.75, "long", usage())
-    mean = 1 + 2.75 / 3.75
-    expected = 1.0 + 100 * (0.01 + 0.01 * mean)
-    assert learned(kernel).decode == pytest.approx((3.75 / expected) ** 0.1)
+    kernel.finished(4.75, "long", usage())
+    mean = 1 + 3.75 / 4.75
+    expected = 1.0 + 1.0 + 100 * (0.01 + 0.01 * mean)
+    assert learned(kernel).decode == pytest.approx((4.75 / expected) ** 0.1)
 
 
 def test_tokens_that_were_cached_are_not_taken_for_speed() -> None:
@@ -77,6 +77,20 @@ def test_an_instance_at_half_speed_is_known_within_a_quarter_after_twenty_calls(
         kernel.arrive(6.0 * number, [a_call(f"c{number}")])
         kernel.finished(6.0 * (number + 1), f"c{number}", usage())
     assert learned(kernel).decode == pytest.approx(2.0, rel=0.25)
+
+
+def test_a_prompt_that_turns_out_not_to_be_cached_explains_what_it_cost_the_others() -> None:
+    def scale(*, cached_tokens: int | None) -> float:
+        kernel = a_kernel()
+        block = (PrefixBlock(key="schema", tokens=900),)
+        kernel.arrive(0.0, [a_call("first", prefix=block)])
+        kernel.arrive(0.0, [a_call("second", prefix=block), a_call("third", prefix=block)])
+        kernel.finished(6.0, "second", usage(cached_tokens=cached_tokens))
+        before = learned(kernel).decode
+        kernel.finished(6.0, "third", usage())
+        return learned(kernel).decode / before
+
+    assert scale(cached_tokens=0) < scale(cached_tokens=None)
 
 
 def test_no_time_at_all_teaches_nothing() -> None:
