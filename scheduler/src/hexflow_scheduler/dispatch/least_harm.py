@@ -37,7 +37,7 @@ ALIKE = 1e-9
 MANY = 32
 """Candidates from which not all are weighed."""
 FEW = 8
-"""How many of many are weighed before the others are compared with the best of them."""
+"""How many of many are weighed at a time, before the others are compared with the best so far."""
 
 Verdict = tuple[Weighed, tuple[tuple[str, float], ...]]
 """The candidate that was chosen, and the scores of those that were looked at, the largest the best."""
@@ -100,8 +100,14 @@ class LeastHarm:
             least = nsmallest(FEW, rough)[-1]
             search.look([outlooks[place] for place, bound in enumerate(rough) if bound <= least])
             limit = search.limit
-            outlooks = [outlooks[place] for place, bound in enumerate(rough) if least < bound <= limit]
-        search.look(outlooks)
+            places = [place for place, bound in enumerate(rough) if least < bound <= limit]
+            places.sort(key=rough.__getitem__)
+            for begin in range(0, len(places), FEW):
+                if rough[places[begin]] > search.limit:
+                    break
+                search.look([outlooks[place] for place in places[begin : begin + FEW]])
+        else:
+            search.look(outlooks)
         return search.verdict()
 
     def attend(self, load: InstanceLoad) -> Outlook:
