@@ -19,17 +19,24 @@ class _Server(uvicorn.Server):
         yield  # the signals are pytest's
 
 
-def free_socket() -> socket.socket:
-    """Return a listening socket on a free port of the loopback."""
+def free_socket(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
+    """Return a listening socket on a port of the loopback, by default a free one."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.bind(("127.0.0.1", 0))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
     return listener
 
 
 @contextlib.asynccontextmanager
-async def serving(app: Any, *, protocol: type[BoundedProtocol] = BoundedProtocol) -> AsyncIterator[str]:
+async def serving(
+    app: Any,
+    *,
+    protocol: type[BoundedProtocol] = BoundedProtocol,
+    host: str = "127.0.0.1",
+    port: int = 0,
+) -> AsyncIterator[str]:
     """Serve an ASGI app as the router's main does; yield its address."""
-    listener = free_socket()
+    listener = free_socket(host, port)
     config = uvicorn.Config(
         app,
         http=protocol,
@@ -44,7 +51,7 @@ async def serving(app: Any, *, protocol: type[BoundedProtocol] = BoundedProtocol
         async with asyncio.timeout(10):
             while not server.started:
                 await asyncio.sleep(0.005)
-        yield "http://127.0.0.1:" + str(listener.getsockname()[1])
+        yield f"http://{host}:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         await task

@@ -14,6 +14,7 @@ from hexflow_router.discovery import Discovery, InstancesFile, Listed, endpoint_
 from hexflow_router.driver import Driver
 from hexflow_router.gauges import measure
 from hexflow_router.upstream import Address
+from hexflow_router.watch import Hold
 from hexflow_scheduler import InstanceState, Kernel, Policy
 from support import virtual_time
 from support.asgi import AsgiUpstream
@@ -348,3 +349,34 @@ def test_what_an_engine_said_is_shown_to_people() -> None:
         assert (state["reason"], state["engineRunning"], state["breaker"]) == ("Ready", 3, "Closed")
 
     play(act, running=3)
+
+
+@pytest.mark.parametrize(
+    ("hold", "state"),
+    [
+        (Hold.POD_NOT_READY, InstanceState.UNREADY),
+        (Hold.TERMINATING, InstanceState.DRAINING),
+        (Hold.SUSPENDED, InstanceState.DRAINING),
+    ],
+)
+def test_who_is_held_back_gets_no_calls_however_well_it_answers(hold: Hold, state: InstanceState) -> None:
+    async def act(scene: Scene) -> None:
+        def listed(hold: Hold | None) -> list[Listed]:
+            return [Listed(id="pod", pool="a100", url="http://one", hold=hold)]
+
+        pool = replace(_pool(), endpoints=())
+        scene.discovery.configure([pool], listed(None))
+        await scene.discovery.look()
+        assert scene.told().state is InstanceState.READY
+        assert scene.watch.why_not == ""
+        scene.discovery.list_instances(listed(hold))
+        await scene.discovery.look()
+        assert scene.told().state is state
+        assert str(hold) in scene.watch.why_not
+        # a pool that is suspended drops what nobody says will end well
+        scene.discovery.configure([replace(pool, suspended=True)])
+        assert scene.told().state is state
+        scene.discovery.configure([replace(pool, suspended=True)], listed(None))
+        assert scene.driver.instances() == []
+
+    play(act)

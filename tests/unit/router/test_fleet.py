@@ -63,3 +63,40 @@ def test_a_suspended_pool_has_no_endpoints(tmp_path: Path) -> None:
     (pool,) = a_fleet(tmp_path, a_pool(endpoints=[{"url": "http://one:8000"}], suspend=True)).pools
     assert pool.suspended
     assert pool.endpoints == ()
+
+
+def test_a_pod_on_another_gpu_has_that_ones_speed_unless_the_pool_says_a_profile(tmp_path: Path) -> None:
+    (pool,) = a_fleet(tmp_path, a_pool(maxNumSeqs=16)).pools
+    old = pool.on("L40S")
+    assert (old.gpu_type, old.profile.slots) == ("L40S", 16)
+    assert old.profile.t2 > pool.profile.t2
+    assert "l40s" in old.profile_name
+    assert pool.on(None) is pool
+    assert pool.on("A100-80GB") is pool
+    (given,) = a_fleet(tmp_path, a_pool(profile={"builtin": pool.profile_name})).pools
+    assert given.on("L40S").profile == given.profile
+    assert pool.on("Abacus").profile == pool.profile
+
+
+def test_pods_are_found_by_the_operators_label_or_by_the_pools_selector(tmp_path: Path) -> None:
+    expressions = [
+        {"key": "tier", "operator": "In", "values": ["prod", "canary"]},
+        {"key": "zone", "operator": "NotIn", "values": ["c"]},
+        {"key": "model", "operator": "Exists"},
+        {"key": "retired", "operator": "DoesNotExist"},
+    ]
+    selector = {"matchLabels": {"app": "vllm"}, "matchExpressions": expressions}
+    made, own = a_fleet(
+        tmp_path, a_pool("made"), a_pool("own", selector=selector, engine={"port": 9000})
+    ).pools
+    assert (made.pods.labels, made.pods.port) == ("hexflow.dev/pool", 8000)
+    assert own.pods.labels == "app=vllm,tier in (prod,canary),zone notin (c),model,!retired"
+    assert own.pods.port == 9000
+
+
+def test_a_missing_secret_of_an_endpoint_is_told_for_the_status(tmp_path: Path) -> None:
+    endpoint = {"url": "http://10.0.0.7:8000", "apiKeySecretRef": {"name": "engine", "key": "key"}}
+    (problem,) = a_fleet(tmp_path, a_pool("outside", endpoints=[endpoint])).reported
+    assert (problem.kind, problem.name, problem.reason) == ("GPUPool", "outside", "SecretNotFound")
+    assert "Secret engine has no key key for endpoint http://10.0.0.7:8000" in problem.message
+    assert str(tmp_path) not in problem.message

@@ -45,3 +45,29 @@ def test_an_unknown_flag_ends_the_process(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         Settings.from_arguments(["--prot", "1"])
     assert "--prot" in capsys.readouterr().err
+
+
+IN_A_CLUSTER = ["--config-map", "hexflow-router", "--secrets-dir", "/secrets"]
+
+
+def test_a_pod_is_told_its_namespace_by_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEXFLOW_NAMESPACE", "team")
+    assert Settings.from_arguments(IN_A_CLUSTER).namespace == "team"
+    assert Settings.from_arguments([*IN_A_CLUSTER, "--namespace", "other"]).namespace == "other"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (IN_A_CLUSTER, "--config-map needs --namespace (or the variable HEXFLOW_NAMESPACE)"),
+        ([*IN_A_CLUSTER[:2], "--namespace", "team"], "--config-map needs --secrets-dir"),
+        ([*IN_A_CLUSTER, "--namespace", "team", "--config", "a.yaml"], "takes the place of --config"),
+    ],
+)
+def test_what_a_cluster_needs_is_asked_for(
+    arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEXFLOW_NAMESPACE", raising=False)
+    with pytest.raises(SettingsError, match=r"^--config-map") as error:
+        Settings.from_arguments(arguments)
+    assert says in str(error.value)
