@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hexflow_cli import offline
+from hexflow_cli.options import Json
 from hexflow_cli.running import run_command, run_here
 
 app = typer.Typer(
@@ -25,7 +27,6 @@ app = typer.Typer(
 
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
-Json = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, for a program to read.")]
 Files = Annotated[
     list[Path] | None,
     typer.Option("-f", "--file", help="File or folder of resources; repeat it for more.", show_default=False),
@@ -227,6 +228,9 @@ def validate(
     from hexflow_cli.validate import validate
 
     raise typer.Exit(validate(file, secrets_elsewhere=secrets_elsewhere, as_json=as_json))
+
+
+app.command()(offline.simulate)
 
 
 @app.command()

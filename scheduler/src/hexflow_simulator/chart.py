@@ -82,6 +82,8 @@ class Gantt:
     bars: tuple[Bar, ...]
     note: str = ""
     verticals: tuple[tuple[float, str], ...] = ()
+    until: float | None = None
+    """Where the x axis ends, so that two charts can be compared; None where the last bar does."""
 
     @property
     def kinds(self) -> tuple[str, ...]:

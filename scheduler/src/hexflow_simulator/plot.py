@@ -152,7 +152,7 @@ def _draw_gantt(chart: Gantt, axes: Axes) -> None:
         axes.axvline(place, color=_FAINT, linewidth=1.0, linestyle="-.")
     axes.set_yticks(range(len(chart.rows)), list(chart.rows))
     axes.set_ylim(len(chart.rows) - 0.5, -0.5)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, chart.until)
     axes.set_xlabel(chart.x)
     axes.grid(axis="y", visible=False)
     handles: list[Patch | Line2D] = [Patch(color=colour, label=kind) for kind, colour in colours.items()]
