@@ -44,30 +44,26 @@ class Speed:
         return self.decode * (self.profile.t0 + self.profile.t1)
 
 
-def mean_speed(speeds: Sequence[Speed]) -> Speed:
-    """Return the speed at which any call takes the mean of what it takes at each of the speeds.
+class MeanSpeed:
+    """Take for a call the mean of what several speeds take for it: seconds are linear in the five times."""
 
-    Seconds are linear in the five times. The capacities are those of the first and mean nothing. Raises
-    ZeroDivisionError where there are none.
-    """
-    t0 = t1 = t2 = c1 = c2 = 0.0
-    for speed in speeds:
-        profile, prefill, decode = speed.profile, speed.prefill, speed.decode
-        t0 += decode * profile.t0
-        t1 += decode * profile.t1
-        t2 += decode * profile.t2
-        c1 += prefill * profile.c1
-        c2 += prefill * profile.c2
-    part = 1 / len(speeds)
-    first = speeds[0].profile
-    return Speed(
-        Profile(
-            t0=t0 * part,
-            t1=t1 * part,
-            t2=t2 * part,
-            c1=c1 * part,
-            c2=c2 * part,
-            kv_tokens=first.kv_tokens,
-            slots=first.slots,
-        )
-    )
+    __slots__ = ("_c1", "_c2", "_step", "_t2")
+
+    def __init__(self, speeds: Sequence[Speed]) -> None:
+        step = t2 = c1 = c2 = 0.0
+        for speed in speeds:
+            profile, prefill, decode = speed.profile, speed.prefill, speed.decode
+            step += decode * (profile.t0 + profile.t1)
+            t2 += decode * profile.t2
+            c1 += prefill * profile.c1
+            c2 += prefill * profile.c2
+        part = 1 / len(speeds) if speeds else 0.0
+        self._step = step * part
+        self._t2 = t2 * part
+        self._c1 = c1 * part
+        self._c2 = c2 * part
+
+    def call_seconds(self, prompt_tokens: float, output_tokens: float) -> float:
+        """Return the mean seconds of a call alone and cold; 0 where there are no speeds."""
+        prefill = prompt_tokens * (self._c1 + self._c2 * prompt_tokens / 2)
+        return prefill + output_tokens * (self._step + self._t2 * (prompt_tokens + output_tokens / 2))

@@ -10,7 +10,7 @@ from math import ceil
 from typing import Any, TypeVar
 
 from hexflow_scheduler.call import Call, RestClass, Usage, rest_class
-from hexflow_scheduler.cost import Speed
+from hexflow_scheduler.cost import MeanSpeed, Speed
 from hexflow_scheduler.errors import InvalidInput
 from hexflow_scheduler.instance import Instance
 from hexflow_scheduler.quantile import MEMORY, Quantiles, bucket_of
@@ -99,21 +99,19 @@ class Estimates:
 
     def output_quantile(self, workflow: str, stage: str, model: str, *, share: float) -> float:
         """Return the length of output that ``share`` of such calls do not pass."""
-        for lengths in self._known(workflow, stage, model):
-            return lengths.output.quantile(share)
-        return PRIOR_OUTPUT_TOKENS
+        lengths = self._known(workflow, stage, model)
+        return PRIOR_OUTPUT_TOKENS if lengths is None else lengths.output.quantile(share)
 
     def prompt_tokens(self, workflow: str, stage: str, model: str) -> float:
         """Return the median length of the prompts of such calls."""
-        for lengths in self._known(workflow, stage, model):
-            return lengths.prompt.quantile(0.5)
-        return PRIOR_PROMPT_TOKENS
+        lengths = self._known(workflow, stage, model)
+        return PRIOR_PROMPT_TOKENS if lengths is None else lengths.prompt.quantile(0.5)
 
     def remaining_tokens(self, call: Call, *, streamed: float) -> float:
         """Return the expected output still to come of a call that has given ``streamed`` tokens."""
-        for lengths in self._known(call.workflow, call.stage, call.model):
-            return max(0.0, min(lengths.output.mean_above(streamed), call.max_tokens) - streamed)
-        return max(0.0, min(PRIOR_OUTPUT_TOKENS, call.max_tokens) - streamed)
+        lengths = self._known(call.workflow, call.stage, call.model)
+        expected = PRIOR_OUTPUT_TOKENS if lengths is None else lengths.output.mean_above(streamed)
+        return max(0.0, min(expected, call.max_tokens) - streamed)
 
     # Rounds
 
@@ -124,15 +122,16 @@ class Estimates:
 
     # Stages
 
-    def stage_seconds(self, workflow: str, stage: str, model: str, fleet: Iterable[Speed]) -> float:
+    def stage_seconds(self, workflow: str, stage: str, model: str, fleet: MeanSpeed) -> float:
         """Return the expected seconds of a stage on an idle fleet: its rounds times the mean call.
 
-        Zero for an empty fleet. Source: HexGen-Flow takes the mean cost over the instances.
+        Source: HexGen-Flow takes the mean cost over the instances.
         """
-        prompt = self.prompt_tokens(workflow, stage, model)
-        output = self.output_quantile(workflow, stage, model, share=0.5)
-        seconds = [speed.call_seconds(prompt, output) for speed in fleet]
-        return self.rounds(workflow, stage) * sum(seconds) / len(seconds) if seconds else 0.0
+        prompt, output = PRIOR_PROMPT_TOKENS, PRIOR_OUTPUT_TOKENS
+        lengths = self._known(workflow, stage, model)
+        if lengths is not None:
+            prompt, output = lengths.prompt.quantile(0.5), lengths.output.quantile(0.5)
+        return self.rounds(workflow, stage) * fleet.call_seconds(prompt, output)
 
     # Queries
 
@@ -230,11 +229,15 @@ class Estimates:
             raise InvalidInput(f"these are no saved estimates ({error!r}); drop them") from error
         return made
 
-    def _known(self, workflow: str, stage: str, model: str) -> Iterable[LengthClass]:
-        for key in _fall_backs(workflow, stage, model):
+    def _known(self, workflow: str, stage: str, model: str) -> LengthClass | None:
+        lengths = self._lengths.get((workflow, stage, model))
+        if lengths is not None and lengths.output.count >= ENOUGH:
+            return lengths
+        for key in _fall_backs(workflow, stage, model)[1:]:
             lengths = self._lengths.get(key)
             if lengths is not None and lengths.output.count >= ENOUGH:
-                yield lengths
+                return lengths
+        return None
 
 
 def _fall_backs(workflow: str, stage: str, model: str) -> tuple[tuple[str, ...], ...]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from hexflow_scheduler.active import ActiveCall, OpenQuery, Phase
 from hexflow_scheduler.call import Call
-from hexflow_scheduler.cost import Speed, mean_speed
+from hexflow_scheduler.cost import MeanSpeed
 from hexflow_scheduler.errors import UnknownInstance
 from hexflow_scheduler.estimate import Estimates
 from hexflow_scheduler.instance import Instance
@@ -38,7 +38,7 @@ class Fleet:
         """Whether any instance states how much context it takes."""
         self._able: dict[tuple[str, frozenset[str] | None], list[InstanceLoad]] = {}
         """The ready instances for each model and set of pools that was asked for since the fleet last changed."""
-        self._means: dict[tuple[str, frozenset[str] | None], Speed | None] = {}
+        self._means: dict[tuple[str, frozenset[str] | None], MeanSpeed] = {}
         """Mean speeds that were asked for since a speed last changed."""
 
     def __iter__(self) -> Iterator[InstanceLoad]:
@@ -89,17 +89,18 @@ class Fleet:
             able = [load for load in able if has_room(load.instance, call)] or able
         return able
 
-    def mean_speed(self, model: str, pools: frozenset[str] | None) -> Speed | None:
-        """Return the mean speed of the instances that could serve a model, ready or not; None for no instance."""
-        key = (model, pools)
-        if key not in self._means:
-            speeds = [
-                load.speed
-                for load in self._loads.values()
-                if can_serve(load.instance, model=model, pools=pools, tokens=0)
-            ]
-            self._means[key] = mean_speed(speeds) if speeds else None
-        return self._means[key]
+    def mean_speed(self, model: str, pools: frozenset[str] | None) -> MeanSpeed:
+        """Return the mean speed of the instances that could serve a model, ready or not."""
+        mean = self._means.get((model, pools))
+        if mean is None:
+            mean = self._means[model, pools] = MeanSpeed(
+                [
+                    load.speed
+                    for load in self._loads.values()
+                    if can_serve(load.instance, model=model, pools=pools, tokens=0)
+                ]
+            )
+        return mean
 
     def put(self, active: ActiveCall, load: InstanceLoad) -> None:
         """Put a call that does not run in the queue of an instance, taking it off another."""

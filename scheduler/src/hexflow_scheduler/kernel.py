@@ -187,8 +187,7 @@ class Kernel:
         self, workflow: str, stage: str, model: str, pools: frozenset[str] | None = None
     ) -> float:
         """Return the expected seconds of a stage over the instances that could serve it."""
-        mean = self._fleet.mean_speed(model, pools)
-        return 0.0 if mean is None else self.estimates.stage_seconds(workflow, stage, model, [mean])
+        return self.estimates.stage_seconds(workflow, stage, model, self._fleet.mean_speed(model, pools))
 
     def admits(self, now: float, call: Call) -> Admission:
         """Return whether a query whose first call would be this one could be in time, as things are now.

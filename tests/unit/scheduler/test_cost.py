@@ -1,7 +1,7 @@
 import pytest
 
 from hexflow_scheduler import Profile, Speed
-from hexflow_scheduler.cost import mean_speed
+from hexflow_scheduler.cost import MeanSpeed
 
 PROFILE = Profile(t0=0.02, t1=0.001, t2=1e-6, c1=1e-4, c2=1e-8, kv_tokens=100_000, slots=64)
 
@@ -34,6 +34,6 @@ def test_the_quantum_is_the_shortest_step() -> None:
 def test_a_mean_speed_takes_the_mean_of_what_its_speeds_take() -> None:
     other = Profile(t0=0.05, t1=0.0, t2=3e-6, c1=3e-4, c2=0.0, kv_tokens=1, slots=1)
     speeds = [Speed(PROFILE, prefill=2.0, decode=0.5), Speed(other, decode=3.0), Speed(other)]
-    each = [speed.call_seconds(4000, 200, batch=3, cached_tokens=1000) for speed in speeds]
-    mean = mean_speed(speeds)
-    assert mean.call_seconds(4000, 200, batch=3, cached_tokens=1000) == pytest.approx(sum(each) / 3)
+    each = [speed.call_seconds(4000, 200) for speed in speeds]
+    assert MeanSpeed(speeds).call_seconds(4000, 200) == pytest.approx(sum(each) / 3)
+    assert MeanSpeed([]).call_seconds(4000, 200) == 0.0

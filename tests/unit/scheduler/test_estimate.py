@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from hexflow_scheduler import Estimates, InvalidInput, Speed, estimate_tokens
+from hexflow_scheduler.cost import MeanSpeed
 from hexflow_scheduler.estimate import MOST_CLASSES, PRIOR_OUTPUT_TOKENS, PRIOR_PROMPT_TOKENS
 from support.calls import FAST, SLOW, a_call, an_instance, usage
 
@@ -88,10 +89,10 @@ def test_a_stage_costs_its_rounds_times_the_mean_call_over_the_fleet() -> None:
         estimates.arrived(a_call(**PLAIN, round=rank))
     for _ in range(3):
         estimates.finished(a_call(**PLAIN), usage(100))
-    seconds = estimates.stage_seconds("w", "draft", "coder", [Speed(FAST), Speed(SLOW)])
+    seconds = estimates.stage_seconds("w", "draft", "coder", MeanSpeed([Speed(FAST), Speed(SLOW)]))
     # (3 s + 6 s) / 2, twice; lengths are known within 2.5 %
     assert seconds == pytest.approx(9.0, rel=0.026)
-    assert estimates.stage_seconds("w", "draft", "coder", []) == 0.0
+    assert estimates.stage_seconds("w", "draft", "coder", MeanSpeed([])) == 0.0
 
 
 def test_a_speed_factor_moves_by_a_tenth_of_the_ratio_s_logarithm() -> None:
