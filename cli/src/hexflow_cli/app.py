@@ -12,7 +12,7 @@ import typer
 
 from hexflow_cli import offline
 from hexflow_cli.options import Json
-from hexflow_cli.running import run_command, run_here
+from hexflow_cli.running import run_command
 
 app = typer.Typer(
     name="hexflow",
@@ -231,84 +231,8 @@ def validate(
 
 
 app.command()(offline.simulate)
-
-
-@app.command()
-def bench(
-    scenarios: Annotated[
-        str, typer.Option(help="Scenarios, with commas between.", show_default="all 24")
-    ] = "",
-    loads: Annotated[
-        str, typer.Option(help="Loads, as shares of each scenario's rate.")
-    ] = "0.4,0.6,0.8,0.95,1.1",
-    ours: Annotated[str, typer.Option(help="Policy that is compared with all others.")] = "LeastHarm",
-    rivals: Annotated[
-        str, typer.Option(help="Policies to compare it with.", show_default="all 18 baselines")
-    ] = "",
-    seeds: Annotated[str, typer.Option(help="Seeds that are compared on.")] = "11,12,13,14,15",
-    tuning_seeds: Annotated[
-        str, typer.Option(help="Seeds that each rival is tuned on, cell by cell.")
-    ] = "1,2",
-    count: Annotated[
-        int | None,
-        typer.Option(min=10, help="Queries of a trial.", show_default="each scenario's own: 500 to 4,000"),
-    ] = None,
-    rates: Annotated[
-        bool,
-        typer.Option(
-            "--rates", help="Look for sustainable rates too: ours, round robin's and the best three rivals'."
-        ),
-    ] = False,
-    rate_seeds: Annotated[str, typer.Option(help="Seeds of the rates.")] = "21,22,23",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes.", show_default="one for each core")
-    ] = None,
-    results: Annotated[
-        Path, typer.Option(help="File of results, to which each trial is added as it ends.")
-    ] = Path("bench.jsonl"),
-    report: Annotated[
-        Path | None, typer.Option(help="Markdown page to write, renewed with each cell.", show_default=False)
-    ] = None,
-    only_report: Annotated[
-        bool, typer.Option("--only-report", help="Run nothing; show what the results hold, complete or not.")
-    ] = False,
-    code: Annotated[
-        str | None,
-        typer.Option(
-            help="What the results are from.", show_default="the last commit of kernel and simulator"
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Compare a policy with every baseline, each tuned in every cell, over scenarios, loads and seeds.
-
-    The whole takes hours. Stopped (ctrl-C), it goes on where it was with the same command.
-    """
-
-    def command() -> int:
-        from hexflow_cli.bench import BenchOptions, bench, numbers, words
-
-        return bench(
-            BenchOptions(
-                scenarios=words(scenarios),
-                loads=numbers(loads, option="--loads", kind=float),
-                ours=ours,
-                rivals=words(rivals),
-                seeds=numbers(seeds, option="--seeds", kind=int),
-                tuning_seeds=numbers(tuning_seeds, option="--tuning-seeds", kind=int),
-                count=count,
-                workers=workers,
-                results=results,
-                report=report,
-                rates=rates,
-                rate_seeds=numbers(rate_seeds, option="--rate-seeds", kind=int),
-                only_report=only_report,
-                code=code,
-                as_json=as_json,
-            )
-        )
-
-    run_here(command, as_json=as_json)
+app.command()(offline.tune)
+app.command()(offline.bench)
 
 
 @app.command(context_settings=_PASSED_ON)

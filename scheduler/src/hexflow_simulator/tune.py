@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from math import isnan
-from statistics import median
+from statistics import fmean, median
 
 from hexflow_scheduler import Estimates, Parameters, Policy
 from hexflow_simulator.fleet import SimulatedInstance
@@ -239,14 +239,22 @@ class _Search:
             found = sorted({*found, *self._points(knob, near)}, key=lambda point: point.value)
         return found
 
-    def best(self, curve: Iterable[Point], knob: Knob) -> Point:
-        """Return the best point; of equals the one that is next to the value in force."""
+    def best(self, curve: Sequence[Point], knob: Knob) -> Point:
+        """Return the point that does best together with its neighbours; of equals the one next to the value in force.
+
+        One point of one trace is an accident more often than not; what is good is good nearby too.
+        """
         now = self._before[knob.name]
         here = self._score({knob.name: now}, 0)
-        return max(
-            (point for point in curve if knob.low <= point.value <= knob.high and not isnan(point.score)),
-            key=lambda point: (gain(self._objective, old=here, new=point.score), -abs(point.value - now)),
-        )
+        known = [point for point in curve if not isnan(point.score)]
+
+        def worth(place: int) -> tuple[float, float]:
+            near = known[max(0, place - 1) : place + 2]
+            gains = [gain(self._objective, old=here, new=point.score) for point in (*near, known[place])]
+            return fmean(gains), -abs(known[place].value - now)
+
+        within = [place for place, point in enumerate(known) if knob.low <= point.value <= knob.high]
+        return known[max(within, key=worth)]
 
     def scores(self, replicas: Iterable[int], values: Mapping[str, float]) -> list[float]:
         """Return what values reach on each of some replicas."""

@@ -128,5 +128,20 @@ class TuningResult:
         return self.verdict is Verdict.TUNED
 
     def to_data(self) -> dict[str, Any]:
-        """Return plain data (JSON), the parameters under the name that the ConfigMap ``<workflow>-policy`` has for them."""
+        """Return all of it as plain data (JSON)."""
         return asdict(self)
+
+    def as_parameters(self, *, when: str, mode: str) -> dict[str, Any]:
+        """Return what the ConfigMap ``<workflow>-policy`` holds of it: the values, and where they are from.
+
+        ``when`` is the instant as Kubernetes writes it.
+        """
+        return {
+            "parameters": dict(self.parameters),
+            "since": when,
+            "mode": mode,
+            "policy": self.policy,
+            "objective": str(self.objective),
+            "gain": None if self.gain is None else self.gain.median,
+            "trace": None if self.trace is None else self.trace.sha256,
+        }
