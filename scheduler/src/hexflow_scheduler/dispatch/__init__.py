@@ -59,12 +59,20 @@ def one_by_one(siblings: Sequence[ActiveCall], fleet: Fleet, score: Score) -> li
     for active in siblings:
         candidates = fleet.candidates(active)
         scores = score(active, candidates)
-        scored = [(load, value) for load, value in zip(candidates, scores, strict=True) if value is not None]
-        # Rounding lets equals be equal: a score may differ in its last bit with the unit of time. Of
-        # those that are equal in all, ``max`` takes the one that appeared first.
-        best, _ = max(scored, key=lambda pair: (round(pair[1], 9), -pair[0].last_put))
+        best: InstanceLoad | None = None
+        most = 0.0
+        scored = []
+        for load, value in zip(candidates, scores, strict=True):
+            if value is None:
+                continue
+            scored.append((load.instance_id, value))
+            # Rounding lets equals be equal: a score may differ in its last bit with the unit of time.
+            value = round(value, 9)
+            if best is None or value > most or (value == most and load.last_put < best.last_put):
+                best, most = load, value
+        assert best is not None, "a rule leaves out all candidates"  # noqa: S101
         fleet.put(active, best)
-        choices.append(Choice(active, best, tuple((load.instance_id, value) for load, value in scored)))
+        choices.append(Choice(active, best, tuple(scored)))
     return choices
 
 
