@@ -28,6 +28,7 @@ from hexflow_router.eventlog import EventLog
 from hexflow_router.gauges import measure
 from hexflow_router.health import Readiness, readiness
 from hexflow_router.journal import Journal
+from hexflow_router.learned import LearnedFile
 from hexflow_router.metrics import Metrics
 from hexflow_router.openai import OpenAIDoor
 from hexflow_router.origin import origin_of
@@ -114,8 +115,15 @@ async def running_router(
             event_log.write(line)
             placements.append(line)
 
-        succession = Succession(watch.current, sink, book=origin.book)
+        learned = LearnedFile(settings.estimates_file)
+        known = await asyncio.to_thread(learned.restore)
+        succession = Succession(watch.current, sink, book=origin.book, estimates=known)
         stack.callback(succession.close)
+
+        async def save() -> None:
+            await learned.save(succession.kernel.estimates)
+
+        stack.push_async_callback(save)
         upstream = (
             world.upstream(watch)
             if world.upstream
@@ -241,6 +249,8 @@ async def running_router(
         stack.push_async_callback(_stop, _spawn(discovery.run(), "discovery"))
         stack.push_async_callback(_stop, _spawn(watch.run(), "configuration"))
         stack.push_async_callback(_stop, _spawn(origin.run(), "origin"))
+        keeping = learned.keep(lambda: succession.kernel.estimates)
+        stack.push_async_callback(_stop, _spawn(keeping, "learned"))
         yield Router(
             app=create_app(doors),
             admin_app=create_admin_app(insight),

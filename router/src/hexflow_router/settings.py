@@ -76,6 +76,10 @@ class Settings(BaseSettings):
     journal: Path | None = Field(
         default=None, description="SQLite file that remembers async queries; without it memory does."
     )
+    estimates: Path | None = Field(
+        default=None,
+        description="File that keeps what the scheduler learns for the next start; default: one beside the journal, if there is a journal.",
+    )
     grace_seconds: Seconds = Field(
         default=30.0, description="Real seconds that running work gets to finish after SIGTERM."
     )
@@ -110,6 +114,13 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="debug, info, warning or error."
     )
+
+    @property
+    def estimates_file(self) -> Path | None:
+        """The file that keeps what the scheduler learns; None for none."""
+        if self.estimates is not None or self.journal is None:
+            return self.estimates
+        return self.journal.with_name(f"{self.journal.stem}.estimates.json")
 
     @field_validator("config", mode="before")
     @classmethod

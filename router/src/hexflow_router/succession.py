@@ -13,7 +13,7 @@ from hexflow_api import ParameterInForce
 from hexflow_router.configuration import Configuration
 from hexflow_router.driver import Driver
 from hexflow_router.parameters import ParameterBook
-from hexflow_scheduler import InvalidParameter, Parameters, Policy, RecordingKernel
+from hexflow_scheduler import Estimates, InvalidParameter, Parameters, Policy, RecordingKernel
 
 _log = logging.getLogger("hexflow.router")
 
@@ -25,14 +25,22 @@ class Succession:
     """Hold the kernel in force. For one event loop."""
 
     def __init__(
-        self, configuration: Configuration, sink: Callable[[str], None], *, book: ParameterBook | None = None
+        self,
+        configuration: Configuration,
+        sink: Callable[[str], None],
+        *,
+        book: ParameterBook | None = None,
+        estimates: Estimates | None = None,
     ) -> None:
-        """Make the first kernel; ``sink`` gets the lines of the event log, ``book`` knows what was tuned."""
+        """Make the first kernel; ``sink`` gets the lines of the event log, ``book`` knows what was tuned.
+
+        ``estimates`` are what an earlier process has learned.
+        """
         self._sink = sink
         self._book = book or ParameterBook()
         self._configuration = configuration
         self._timer: asyncio.TimerHandle | None = None
-        self.kernel = RecordingKernel(policy_of(configuration), sink=sink)
+        self.kernel = RecordingKernel(policy_of(configuration), estimates, sink=sink)
 
     @property
     def policy(self) -> str:
