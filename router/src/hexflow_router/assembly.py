@@ -251,6 +251,8 @@ async def running_router(
         stack.push_async_callback(_stop, _spawn(origin.run(), "origin"))
         keeping = learned.keep(lambda: succession.kernel.estimates)
         stack.push_async_callback(_stop, _spawn(keeping, "learned"))
+        renewing = succession.renew(driver, idle=lambda: not queries.running())
+        stack.push_async_callback(_stop, _spawn(renewing, "event log"))
         yield Router(
             app=create_app(doors),
             admin_app=create_admin_app(insight),

@@ -8,10 +8,11 @@ import itertools
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import FastAPI
+from fastapi import Query as Parameter
 from fastapi.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
 from hexflow_api.report import Report
@@ -34,8 +35,8 @@ class Insight:
     exposition: Callable[[], bytes]
     """The metrics, as Prometheus reads them."""
     now: Callable[[], float]
-    event_log: Callable[[], Iterable[str]]
-    """Read every line of the event log that is kept, oldest first; blocking."""
+    event_log: Callable[[float | None], Iterable[str]]
+    """Read the event log that is kept, oldest line first, all of it or since an instant; blocking."""
     queries: Callable[[], Sequence[Query]] = tuple
     """Return the queries that run."""
     servers: Callable[[], Sequence[dict[str, Any]]] = tuple
@@ -78,8 +79,11 @@ def create_admin_app(insight: Insight) -> FastAPI:
         return insight.report().as_answered()
 
     @app.get("/v1/events", summary="The event log that is kept: one JSON record a line, oldest first")
-    async def events() -> StreamingResponse:
-        return StreamingResponse(_lines(insight.event_log), media_type="application/jsonl")
+    async def events(
+        since: Annotated[float | None, Parameter(allow_inf_nan=False)] = None,
+    ) -> StreamingResponse:
+        lines = _lines(lambda: insight.event_log(since))
+        return StreamingResponse(lines, media_type="application/jsonl")
 
     return app
 

@@ -1,20 +1,23 @@
 """The event log's file: lines of the kernel's inputs and decisions, kept by size and age.
 
 The records are the kernel's (``hexflow_scheduler``); here they are written, turned over, and read back for the
-tuner. A thread writes, so that a slow disk does not hold the loop; what it cannot write is counted as dropped.
+tuner. Each file begins with a head (``loghead.py``), so that it can be read when those before it are gone. A thread writes, so that a slow disk does not hold the loop; what it cannot write is counted as dropped.
 """
 
 import contextlib
+import itertools
 import logging
 import os
 import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
+from hexflow_router.loghead import CONTINUED, LogHead, what
 from hexflow_router.metrics import Metrics
 
 _log = logging.getLogger("hexflow.router.eventlog")
@@ -60,7 +63,9 @@ class EventLog:
         self._metrics = metrics or Metrics()
         self._retention = retention or Retention()
         self._clock = clock
-        self._memory: deque[str] = deque(maxlen=KEPT_IN_MEMORY)
+        self._memory: deque[str] = deque()
+        self._head = LogHead()
+        """Of what is in files, or of what memory has forgotten."""
         self._lines: queue.Queue[str | threading.Event | None] = queue.Queue(MOST_QUEUED)
         self._thread: threading.Thread | None = None
         if path is not None:
@@ -72,6 +77,8 @@ class EventLog:
         """Take one line (without its end). Never raises and never waits."""
         if self._path is None:
             self._memory.append(line)
+            if len(self._memory) > KEPT_IN_MEMORY:
+                self._head.note(self._memory.popleft())
             self._metrics.count("hexflow_event_log_lines_total")
             return
         try:
@@ -86,17 +93,27 @@ class EventLog:
             self._lines.put(written)
             written.wait(time_out)
 
-    def read(self) -> Iterator[str]:
-        """Yield every line that is kept, oldest first (blocking: use a thread)."""
+    def read(self, since: float | None = None) -> Iterator[str]:
+        """Yield every line that is kept, oldest first (blocking: use a thread).
+
+        With ``since`` (the records' instants) what comes before the last start that was no later is left out.
+        """
         if self._path is None:
-            yield from list(self._memory)
+            lines = [*self._head.lines(), *self._memory] if self._memory else []
+            yield from lines[_first(lines, since) :]
             return
         self.flush()
-        for file in [*reversed(self._older()), self._path]:
-            with contextlib.suppress(FileNotFoundError), file.open(encoding="utf-8") as lines:
-                for line in lines:
-                    if line.endswith("\n"):
-                        yield line.rstrip("\n")
+        with contextlib.ExitStack() as stack:
+            files = []
+            for file in [*reversed(self._older()), self._path]:
+                with contextlib.suppress(FileNotFoundError):
+                    files.append(stack.enter_context(file.open(encoding="utf-8")))
+            skip = 0
+            if since is not None:
+                skip = _first(_lines(files), since)
+                for opened in files:
+                    opened.seek(0)
+            yield from itertools.islice(_lines(files), skip, None)
 
     def close(self) -> None:
         """Write what is left and stop."""
@@ -128,10 +145,14 @@ class EventLog:
 
     def _append(self, path: Path, lines: list[str]) -> None:
         try:
+            head: list[str] = []
             if path.exists() and path.stat().st_size >= self._retention.file_bytes:
                 self._turn_over(path)
+                head = [] if what(lines[0])[0] == "start" else self._head.lines()
             with path.open("a", encoding="utf-8") as file:
-                file.write("\n".join(lines) + "\n")
+                file.write("\n".join([*head, *lines]) + "\n")
+            for line in lines:
+                self._head.note(line)
         except OSError as problem:
             _log.error("%d records of the event log are lost: %s", len(lines), problem)
             self._metrics.count("hexflow_event_log_dropped_total", by=len(lines))
@@ -156,6 +177,28 @@ class EventLog:
             path.rename(path.with_name(f"{path.name}.1"))
         else:
             path.unlink()
+
+
+def _lines(files: Sequence[IO[str]]) -> Iterator[str]:
+    """Yield the whole lines of files; heads only of the first."""
+    for number, file in enumerate(files):
+        for line in file:
+            if line.endswith("\n") and not (number and line.endswith(f"{CONTINUED}\n")):
+                yield line.rstrip("\n")
+
+
+def _first(lines: Iterable[str], since: float | None) -> int:
+    """Return the number of lines before the last start that was no later than ``since``."""
+    found, start = 0, None
+    for number, line in enumerate(lines if since is not None else ()):
+        name, at = what(line)
+        if name == "start":
+            start = number
+        elif name and start is not None:  # a start has no instant of its own
+            if since is not None and at > since:
+                break
+            found, start = start, None
+    return found
 
 
 def _prepare(path: Path) -> None:

@@ -3,6 +3,9 @@
 Queue keys of two policies cannot be compared, so a kernel keeps its policy for life. When the resources name
 another one, a new kernel takes over at the first moment when no call is outstanding; it inherits what was
 learned, is told of every instance, and begins a new part of the event log. Parameters change at once.
+
+So that the log can be read from somewhere near the end, a new part begins in the same way once an hour, if there is a
+moment without calls and queries.
 """
 
 import asyncio
@@ -19,6 +22,10 @@ _log = logging.getLogger("hexflow.router")
 
 LOOK_AGAIN_SECONDS = 0.2
 """Real seconds between two looks whether a new policy may take over."""
+PART_SECONDS = 3600.0
+"""Age of a part of the event log (the router's seconds) at which another begins when it can."""
+PART_LOOK_SECONDS = 5.0
+"""Real seconds between two looks whether it can."""
 
 
 class Succession:
@@ -40,6 +47,7 @@ class Succession:
         self._book = book or ParameterBook()
         self._configuration = configuration
         self._timer: asyncio.TimerHandle | None = None
+        self._begun = 0.0
         self.kernel = RecordingKernel(policy_of(configuration), estimates, sink=sink)
 
     @property
@@ -72,9 +80,23 @@ class Succession:
             self._timer = loop.call_later(LOOK_AGAIN_SECONDS, self.configure, configuration, driver)
         else:
             _log.info("The policy %s takes over from %s.", self.named_policy, self.policy)
-            self.kernel = RecordingKernel(policy_of(configuration), self.kernel.estimates, sink=self._sink)
-            driver.succeed(self.kernel)
-            self._set_parameters(driver.clock())
+            self._begin(driver)
+
+    def _begin(self, driver: Driver) -> None:
+        """Begin a new part of the event log, with a new kernel. Only while nothing is outstanding."""
+        self.kernel = RecordingKernel(policy_of(self._configuration), self.kernel.estimates, sink=self._sink)
+        self._begun = driver.clock()
+        driver.succeed(self.kernel)
+        self._set_parameters(self._begun)
+
+    async def renew(self, driver: Driver, *, idle: Callable[[], bool]) -> None:
+        """Begin a new part of the event log whenever one has become old and nothing runs, until cancelled."""
+        self._begun = driver.clock()
+        while True:
+            await asyncio.sleep(PART_LOOK_SECONDS)
+            old = driver.clock() - self._begun >= PART_SECONDS
+            if old and not driver.outstanding and idle() and self._timer is None:
+                self._begin(driver)
 
     def tuned(self, driver: Driver) -> None:
         """Put in force what the book says now."""

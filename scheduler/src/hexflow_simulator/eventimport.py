@@ -113,13 +113,14 @@ def _followed(
 
     With ``complete``, queries that are not among them are passed over, so that none is waited for in vain.
     """
-    run = 0
+    run, begun = 0, 0.0
     calls: dict[str, str] = {}  # query by call
     for number, line in text_lines(path):
         record = _record(Where(str(path), number), line)
         if record.input == START:
             yield number, run, None
             run += 1
+            begun = record.now  # above zero where the log only goes on here: what began before is not all there
             waiting.clear()
             calls.clear()
             continue
@@ -131,7 +132,8 @@ def _followed(
             wanted = tuple(
                 call
                 for call in record.arguments["calls"]
-                if complete is None or hash((run, call.query_id)) in complete
+                if call.query_arrival >= begun
+                and (complete is None or hash((run, call.query_id)) in complete)
             )
             _released(record.now, wanted, waiting, calls)
         elif record.input == "finished":

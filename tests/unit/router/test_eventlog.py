@@ -1,9 +1,14 @@
+import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hexflow_router.eventlog import EventLog, EventLogError, Retention
+from hexflow_router.loghead import what
 from hexflow_router.metrics import Metrics
+from hexflow_scheduler import decode
 
 
 def test_lines_are_read_back_in_order(tmp_path: Path) -> None:
@@ -82,3 +87,101 @@ def test_what_cannot_be_written_is_counted(tmp_path: Path) -> None:
     log.flush()
     log.close()
     assert metrics.registry.get_sample_value("hexflow_event_log_dropped_total") == 1
+
+
+# What a log begins with
+
+
+def a_start(**more: Any) -> str:
+    return json.dumps(
+        {"v": 2, "n": 0, "t": 0.0, "input": "start", "with": more, "decisions": []}, separators=(",", ":")
+    )
+
+
+def a_record(at: float, name: str = "wake", **given: Any) -> str:
+    record = {"v": 2, "n": 1, "t": at, "input": name, "with": given, "decisions": [["end"]]}
+    return json.dumps(record, separators=(",", ":"))
+
+
+def an_instance(at: float, name: str, state: str = "Ready") -> str:
+    return a_record(at, "instance", instance={"instanceId": name, "state": state})
+
+
+def told(lines: Iterable[str]) -> list[tuple[str, float, bool]]:
+    found = [(*what(line), "continued" in json.loads(line)) for line in lines]
+    return [(name, at, more) for name, at, more in found]
+
+
+def test_a_log_whose_oldest_file_is_gone_begins_with_what_still_holds(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.jsonl", retention=Retention(file_bytes=150, files=2))
+    parameters = a_record(3.0, "parameters", workflow="shop", parameters={"alpha": 0.5})
+    for line in (
+        a_start(dispatch="LeastHarm"),
+        an_instance(1.0, "one"),
+        an_instance(1.0, "two"),
+        an_instance(2.0, "one", "Unready"),
+        an_instance(2.5, "two", "Gone"),
+        parameters,
+        *(a_record(float(number)) for number in range(4, 10)),
+    ):
+        log.write(line)
+        log.flush()
+    found = list(log.read())
+    log.close()
+    assert told(found) == [
+        ("start", 7.0, True),
+        ("instance", 2.0, True),
+        ("parameters", 3.0, True),
+        ("wake", 8.0, False),
+        ("wake", 9.0, False),
+    ]
+    head = [json.loads(line) for line in found[:3]]
+    assert head[0]["with"] == {"dispatch": "LeastHarm"}
+    assert head[1]["with"]["instance"] == {"instanceId": "one", "state": "Unready"}
+    assert [each["decisions"] for each in head] == [[], [], []]
+    assert [decode(line).input for line in found[:1]] == ["start"]
+
+
+def test_a_head_is_read_at_the_beginning_alone(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.jsonl", retention=Retention(file_bytes=10, files=9))
+    lines = [a_start(), *(a_record(float(number)) for number in range(1, 6))]
+    for line in lines:
+        log.write(line)
+        log.flush()
+    assert (tmp_path / "events.jsonl").read_text().count("continued") == 1
+    assert list(log.read()) == lines
+    log.close()
+
+
+def test_memory_that_has_forgotten_its_start_begins_with_a_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hexflow_router.eventlog.KEPT_IN_MEMORY", 3)
+    log = EventLog(None)
+    assert list(log.read()) == []
+    for line in (a_start(), an_instance(1.0, "one"), *(a_record(float(number)) for number in range(2, 6))):
+        log.write(line)
+    assert told(log.read()) == [
+        ("start", 2.0, True),
+        ("instance", 1.0, True),
+        ("wake", 3.0, False),
+        ("wake", 4.0, False),
+        ("wake", 5.0, False),
+    ]
+    log.close()
+
+
+@pytest.mark.parametrize(
+    ("since", "first"), [(-1.0, 0), (0.5, 0), (1.0, 0), (3.9, 0), (4.0, 3), (7.0, 6), (99.0, 6)]
+)
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_since_an_instant_means_from_the_last_start_before_it(
+    tmp_path: Path, since: float, first: int, in_memory: bool
+) -> None:
+    lines = [line for begun in (1.0, 4.0, 7.0) for line in (a_start(), a_record(begun), a_record(begun + 1))]
+    retention = Retention(file_bytes=200, files=9)
+    log = EventLog(None if in_memory else tmp_path / "events.jsonl", retention=retention)
+    for line in lines:
+        log.write(line)
+        log.flush()
+    assert list(log.read(since)) == lines[first:]
+    assert list(log.read()) == lines
+    log.close()

@@ -1,5 +1,6 @@
 """A router's event log becomes the very queries that it was about."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hexflow_scheduler import Policy, PrefixBlock, RecordingKernel, Usage
-from hexflow_scheduler.eventlog import VERSION
+from hexflow_scheduler.eventlog import VERSION, decode
 from hexflow_simulator import (
     SimulatedCall,
     SimulatedInstance,
@@ -186,3 +187,14 @@ def test_a_bad_log_is_named_with_what_to_do(tmp_path: Path, change, said: str) -
     with pytest.raises(InvalidTrace) as caught:
         read_event_log(path)
     assert str(caught.value).replace(str(path), "F").startswith(said)
+
+
+def test_of_a_log_that_only_goes_on_what_began_before_it_is_left_out(tmp_path: Path) -> None:
+    queries = list(a_workload("short", databases=3, base_seconds=40.0).queries(1, count=12))
+    path = logged(tmp_path, queries)
+    start, *others = path.read_text().splitlines()
+    begun = (queries[5].arrival + queries[6].arrival) / 2
+    kept = [line for line in others if decode(line).now >= begun]
+    head = json.dumps({**json.loads(start), "t": begun, "continued": True})
+    trace = read_event_log(a_file(tmp_path, head, *kept, name="later.jsonl"))
+    assert [query.query_id for query in trace] == [query.query_id for query in queries[6:]]
