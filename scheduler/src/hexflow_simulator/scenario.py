@@ -229,10 +229,11 @@ _ALL = (
     ),
     _ours(
         "X3",
-        "het3 70B natural, 100 databases; the rate swings by 60 % in 20 minutes",
+        "het3 70B natural, 100 databases; the rate swings by 60 % in 10 minutes",
         Stream(gpus=FLEETS["het3"], size="70B", mix="natural", databases=100),
-        rate=0.9,
-        arrivals=Diurnal(1.0, swing=0.6, period=1200.0),
+        rate=0.93,
+        arrivals=Diurnal(1.0, swing=0.6, period=600.0),
+        count=1000,
     ),
     _ours(
         "X4",
