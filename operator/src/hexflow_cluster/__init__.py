@@ -20,7 +20,9 @@ from hexflow_cluster.errors import (
     Unauthorized,
     Unavailable,
 )
-from hexflow_cluster.kind import Kind, Manifest, kind_of
+from hexflow_cluster.event import Told, event_about
+from hexflow_cluster.kind import Kind, Manifest, kind_of, selector_text
+from hexflow_cluster.leader import Leadership, LeadershipLost, LeaseTimes
 from hexflow_cluster.lease import LeaseRecord, Leases
 from hexflow_cluster.retry import NO_RETRIES, Retries
 from hexflow_cluster.watch import Listing, WatchEvent
@@ -39,7 +41,10 @@ __all__ = [
     "Invalid",
     "Kind",
     "KindUnknown",
+    "Leadership",
+    "LeadershipLost",
     "LeaseRecord",
+    "LeaseTimes",
     "Leases",
     "Listing",
     "Manifest",
@@ -47,9 +52,12 @@ __all__ = [
     "Retries",
     "Terminating",
     "TokenBucket",
+    "Told",
     "Unauthorized",
     "Unavailable",
     "WatchEvent",
     "connect",
+    "event_about",
     "kind_of",
+    "selector_text",
 ]

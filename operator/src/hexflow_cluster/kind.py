@@ -1,5 +1,6 @@
 """What kinds of objects are called, and the paths under which the API server has them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -48,3 +49,19 @@ class Resource:
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
+
+
+def selector_text(selector: Mapping[str, Any]) -> str:
+    """Return a label selector (matchLabels, matchExpressions) in the notation of the API server's queries."""
+    parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
+    for asked in selector.get("matchExpressions") or ():
+        key, values = asked["key"], ",".join(asked.get("values") or ())
+        parts.append(
+            {
+                "In": f"{key} in ({values})",
+                "NotIn": f"{key} notin ({values})",
+                "Exists": key,
+                "DoesNotExist": f"!{key}",
+            }[asked["operator"]]
+        )
+    return ",".join(parts)

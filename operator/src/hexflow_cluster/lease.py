@@ -29,7 +29,7 @@ class LeaseRecord:
 
     def held_by(self, holder: str, *, at: float, duration_seconds: int) -> "LeaseRecord":
         """Return the record as ``holder`` writes it at ``at`` (seconds since the epoch)."""
-        now = _micro_time(at)
+        now = micro_time(at)
         same = self.holder == holder
         return replace(
             self,
@@ -88,5 +88,6 @@ def _record(manifest: Manifest) -> LeaseRecord:
     )
 
 
-def _micro_time(at: float) -> str:
+def micro_time(at: float) -> str:
+    """Return seconds since the epoch as Kubernetes writes points in time that have microseconds."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -9,12 +9,11 @@ from typing import Any, Final
 
 import aiohttp
 
-from hexflow_cluster import Cluster, ClusterError, Connection, Kind, TokenBucket
+from hexflow_cluster import Cluster, ClusterError, Connection, Kind, Leadership, LeadershipLost, TokenBucket
 from hexflow_operator.cache import Cache
 from hexflow_operator.controller import Watched, watch
 from hexflow_operator.feed import Feed
 from hexflow_operator.health import Health
-from hexflow_operator.leader import Leadership, LeadershipLost
 from hexflow_operator.metrics import Metrics
 from hexflow_operator.observed import PART_LABEL, Key
 from hexflow_operator.observer import KINDS, POD, Observer

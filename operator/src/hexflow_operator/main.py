@@ -22,13 +22,15 @@ from hexflow_cluster import (
     Cluster,
     ClusterError,
     Connection,
+    Leadership,
+    LeadershipLost,
     Leases,
+    LeaseTimes,
     connect,
 )
 from hexflow_cluster.connection import SERVICE_ACCOUNT
 from hexflow_operator.assembly import Term
 from hexflow_operator.health import Health, serve
-from hexflow_operator.leader import Leadership, LeadershipLost, LeaseTimes
 from hexflow_operator.metrics import Metrics
 from hexflow_operator.observed import Key
 from hexflow_operator.observer import KINDS

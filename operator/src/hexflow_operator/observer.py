@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from hexflow_cluster import Cluster, Kind
+from hexflow_cluster import Cluster, Kind, selector_text
 from hexflow_operator.cache import Cache
 from hexflow_operator.feed import Feed
 from hexflow_operator.observed import ROUTER_NAME, Key, Manifest, Observed, Refusal, RouterReport
@@ -89,22 +89,6 @@ class Observer:
             *(self._cluster.find(CONFIG_MAP, name, namespace=key.namespace) for name in names)
         )
         return tuple(each for each in found if each is not None)
-
-
-def selector_text(selector: Mapping[str, Any]) -> str:
-    """Return a label selector in the notation of the API server's queries."""
-    parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-    for asked in selector.get("matchExpressions") or ():
-        key, values = asked["key"], ",".join(asked.get("values") or ())
-        parts.append(
-            {
-                "In": f"{key} in ({values})",
-                "NotIn": f"{key} notin ({values})",
-                "Exists": key,
-                "DoesNotExist": f"!{key}",
-            }[asked["operator"]]
-        )
-    return ",".join(parts)
 
 
 def _same(known: Manifest | None, live: Manifest | None) -> bool:

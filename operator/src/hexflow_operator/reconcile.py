@@ -7,8 +7,6 @@ it is not, the resource is read live and the plan made anew, so that nothing is 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import count
 from typing import Any, Final, Protocol
 
 from hexflow_cluster import (
@@ -22,6 +20,8 @@ from hexflow_cluster import (
     Manifest,
     NotFound,
     Terminating,
+    Told,
+    event_about,
 )
 from hexflow_operator.cache import Cache
 from hexflow_operator.decision import Event, Plan, Reference
@@ -32,7 +32,7 @@ from hexflow_operator.observer import KINDS, Observer
 
 _log = logging.getLogger("hexflow.operator.reconcile")
 
-COMPONENT: Final = "hexflow-operator"
+CONTROLLER: Final = "hexflow.dev/hexflow-operator"
 """Who says so, in events."""
 
 
@@ -78,7 +78,6 @@ class Reconciler:
         self._decide, self._defaults, self._wake, self._now = plan, defaults, wake, now
         self._instance, self._wrote = instance, wrote
         self._refused: dict[Key, dict[tuple[str, str], Refusal]] = {}
-        self._numbers = count()
 
     async def reconcile(self, key: Key) -> Result:
         """Do what has to be done for a key. Raises ClusterError, Incomplete."""
@@ -170,31 +169,19 @@ class Reconciler:
 
     async def _tell(self, event: Event) -> None:
         """Emit an event; one that cannot be is no reason to stop."""
-        regarding, at = event.regarding, self._now()
-        manifest = {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {
-                "name": f"{regarding.name}.{int(at * 1e6):x}{next(self._numbers) % 4096:03x}",
-                "namespace": regarding.namespace,
-            },
-            "eventTime": datetime.fromtimestamp(at, UTC)
-            .isoformat(timespec="microseconds")
-            .replace("+00:00", "Z"),
-            "reportingController": f"hexflow.dev/{COMPONENT}",
-            "reportingInstance": self._instance[:128],
-            "action": event.action,
-            "reason": event.reason,
-            "type": event.type,
-            "note": event.note[:1024],
-            "regarding": {
-                "apiVersion": regarding.api_version,
-                "kind": regarding.kind,
-                "namespace": regarding.namespace,
-                "name": regarding.name,
-                **({"uid": regarding.uid} if regarding.uid else {}),
-            },
+        told = Told(type=event.type, reason=event.reason, action=event.action, note=event.note)
+        about = event.regarding
+        reference = {
+            "apiVersion": about.api_version,
+            "kind": about.kind,
+            "namespace": about.namespace,
+            "name": about.name,
         }
+        if about.uid:
+            reference["uid"] = about.uid
+        manifest = event_about(
+            reference, told, at=self._now(), controller=CONTROLLER, instance=self._instance
+        )
         try:
             await self._cluster.create(manifest)
             self._wrote("create", "Event")

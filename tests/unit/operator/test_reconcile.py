@@ -19,7 +19,7 @@ from hexflow_operator.decision import Event, Plan, Reference, reference_to
 from hexflow_operator.defaults import Defaults
 from hexflow_operator.feed import Feed
 from hexflow_operator.observed import ROUTER_NAME, Key, Observed
-from hexflow_operator.observer import KINDS, Observer, selector_text
+from hexflow_operator.observer import KINDS, Observer
 from hexflow_operator.reconcile import Incomplete, Reconciler, Result
 from hexflow_operator.resync import Resync
 from support.fakecluster import FakeCluster, Object
@@ -308,16 +308,3 @@ def test_the_config_maps_that_pools_name_are_read() -> None:
         world.reconcile(key)
         assert [each["metadata"]["name"] for each in world.observed[-1].config_maps] == ["speed"]
     assert world.server.reads == [("get", "ConfigMap")] * 2
-
-
-def test_selectors_are_written_as_the_api_server_reads_them() -> None:
-    selector = {
-        "matchLabels": {"app": "vllm"},
-        "matchExpressions": [
-            {"key": "gpu", "operator": "In", "values": ["a", "b"]},
-            {"key": "zone", "operator": "NotIn", "values": ["c"]},
-            {"key": "ready", "operator": "Exists"},
-            {"key": "old", "operator": "DoesNotExist"},
-        ],
-    }
-    assert selector_text(selector) == "app=vllm,gpu in (a,b),zone notin (c),ready,!old"

@@ -5,8 +5,15 @@ from typing import Any
 
 import pytest
 
-from hexflow_cluster import ClusterError, Conflict, LeaseRecord, Unavailable
-from hexflow_operator.leader import Leadership, LeadershipLost, LeaseTimes
+from hexflow_cluster import (
+    ClusterError,
+    Conflict,
+    Leadership,
+    LeadershipLost,
+    LeaseRecord,
+    LeaseTimes,
+    Unavailable,
+)
 from support.virtual_time import now, run
 
 TIMES = LeaseTimes(duration_seconds=30)

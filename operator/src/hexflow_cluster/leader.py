@@ -1,4 +1,4 @@
-"""Who of several operators acts: a Lease that one holds and renews, and the end when it is lost.
+"""Who of several processes acts: a Lease that one holds and renews, and the end when it is lost.
 
 A leader that was frozen (SIGSTOP, a stalled node) does not know it. So every write asks `Leadership.confirm` first:
 within ``trusted_seconds`` of the last renewal that costs nothing, after them the Lease is renewed before the write, or
@@ -12,13 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hexflow_cluster import ClusterError, Conflict, LeaseRecord
+from hexflow_cluster.errors import ClusterError, Conflict
+from hexflow_cluster.lease import LeaseRecord
 
-_log = logging.getLogger("hexflow.operator.leader")
+_log = logging.getLogger("hexflow.cluster.leader")
 
 
 class LeadershipLost(Exception):
-    """Another operator leads, or may lead, by now: nothing may be written any more."""
+    """Another process leads, or may lead, by now: nothing may be written any more."""
 
 
 class Leases(Protocol):
@@ -106,7 +107,7 @@ class Leadership:
                     _log.info("leading as %s", self._identity)
                     return
             except Conflict:
-                _log.info("another operator was faster to take the lease")
+                _log.info("another process was faster to take the lease")
             except ClusterError as error:
                 _log.warning("the lease cannot be read or written: %s", error)
             await asyncio.sleep(self.times.retry_seconds * (0.75 + self._chance() / 2))
@@ -136,7 +137,7 @@ class Leadership:
             raise LeadershipLost(f"the lease could not be looked at before a write: {error}") from error
 
     async def release(self) -> None:
-        """Give the Lease up, so that another operator need not wait for it to end."""
+        """Give the Lease up, so that another process need not wait for it to end."""
         async with self._renewing:
             if self._record is None or not self.leads:
                 return
@@ -150,14 +151,14 @@ class Leadership:
     async def _renew(self) -> None:
         async with self._renewing:
             if self._record is None or self._renewed_at is None:
-                raise LeadershipLost("this operator does not lead")
+                raise LeadershipLost("this process does not lead")
             if self._age() < self.times.renew_seconds / 2:
                 return  # somebody renewed it while we waited for our turn
             now = self._clock()
             try:
                 await self._write(self._record, at=now)
             except Conflict:
-                # It changed since our last renewal: by another operator, or by a try of ours whose answer was lost.
+                # It changed since our last renewal: by another process, or by a try of ours whose answer was lost.
                 record = await self._leases.read()
                 if record is None or record.holder != self._identity:
                     self._renewed_at = None
