@@ -35,9 +35,8 @@ class Server:
     """Keep what a simulation knows of one server."""
 
     __slots__ = (
-        "_engine_origin",
-        "_factor",
-        "_origin",
+        "_paces",
+        "_true",
         "calls",
         "due",
         "engine",
@@ -62,9 +61,10 @@ class Server:
         """What the engine's own clock shows then."""
         self.calls: dict[str, None] = {}
         """Ids of the calls that it was sent, in order."""
-        self._factor = source.slowdown
-        self._origin = now
-        self._engine_origin = now
+        self._paces: list[tuple[float, float, float]] = [(now, now, source.slowdown)]
+        """Since when, by the simulation's clock and by the engine's, everything takes how many times as long."""
+        self._true = source.slowdown == 1.0
+        """Whether it has always kept the pace of its profile, so that both clocks show the same."""
 
     @property
     def instance_id(self) -> str:
@@ -73,22 +73,22 @@ class Server:
 
     def engine_time(self, now: float) -> float:
         """Return what the engine's own clock shows."""
-        if self._factor == 1.0 and self._origin == self._engine_origin:
+        if self._true:
             return now
-        return self._engine_origin + (now - self._origin) / self._factor
+        origin, shown, factor = self._paces[-1]
+        return shown + (now - origin) / factor
 
     def instant(self, engine_time: float) -> float:
-        """Return when the engine's own clock shows that, at its present pace."""
-        if self._factor == 1.0 and self._origin == self._engine_origin:
+        """Return when the engine's own clock showed that, or will at its present pace."""
+        if self._true:
             return engine_time
-        return self._origin + (engine_time - self._engine_origin) * self._factor
+        place = len(self._paces) - 1
+        while place and engine_time < self._paces[place][1]:
+            place -= 1
+        origin, shown, factor = self._paces[place]
+        return origin + (engine_time - shown) * factor
 
     def set_pace(self, now: float, factor: float) -> None:
         """Let everything take ``factor`` times what its profile says from now on."""
-        self._engine_origin = self.engine_time(now)
-        self._origin = now
-        self._factor = factor
-
-    def seconds(self, engine_seconds: float) -> float:
-        """Return how long so many seconds of the engine's clock take at its present pace."""
-        return engine_seconds * self._factor
+        self._paces.append((now, self.engine_time(now), factor))
+        self._true = False

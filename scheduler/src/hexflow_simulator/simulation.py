@@ -8,6 +8,7 @@ together run side by side here, since there is no draft that must go through the
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
@@ -29,6 +30,7 @@ from hexflow_scheduler import (
     RecordingKernel,
     Send,
     StageTemplate,
+    UnknownCall,
     Usage,
     WorkflowTemplate,
 )
@@ -466,7 +468,7 @@ class _Simulation:
         if live is None:
             return  # withdrawn at this very instant
         server.calls.pop(done.request_id, None)
-        live.first_token = now - server.seconds(done.finished - done.first_token)
+        live.first_token = server.instant(done.first_token)
         live.cached_tokens = done.cached_tokens
         live.output_tokens = done.output_tokens
         usage = Usage(
@@ -512,7 +514,8 @@ class _Simulation:
         of.progress.fail(now, stage)
         of.closed = True
         for call_id in tuple(of.live):
-            self._apply(now, self.kernel.cancel(now, call_id))
+            with suppress(UnknownCall):  # its End may be among the decisions not carried out yet
+                self._apply(now, self.kernel.cancel(now, call_id))
         self._close(now, of, end.reason or end.outcome.value)
 
     # The fleet

@@ -252,3 +252,24 @@ def test_the_event_log_of_a_simulation_replays_to_the_same_decisions(name: str) 
     replayed = replay(map(decode, lines))
     assert replayed.difference is None
     assert replayed.inputs > result.call_count
+
+
+def test_siblings_that_end_at_the_same_instant_without_an_answer_end_their_query_once() -> None:
+    result = simulate(
+        [a_query("q", a_stage("a", a_call(), a_call()), arrival=5.0)],
+        instances(1, profile=FLAT),
+        RR,
+        events=[change(1.0, FleetChange.DIES)],
+    )
+    assert (result.query_count, result.call_count, result.failed_calls) == (1, 2, 2)
+
+
+def test_a_first_token_came_at_the_pace_of_its_time() -> None:
+    result = simulate(
+        [a_query("q", a_stage("a", a_call(100, 101)))],
+        instances(1, profile=FLAT),
+        RR,
+        events=[change(0.6, FleetChange.SLOWS, factor=2.0)],
+        record_calls=True,
+    )
+    assert result.calls[0].first_token == pytest.approx(seconds(100, 1))
