@@ -39,6 +39,7 @@ def rich_table(table: Table) -> RichTable:
         made.add_column(
             Text(column.name),
             justify="right" if column.numbers else "left",
+            no_wrap=not column.numbers,
             overflow="fold",
         )
     for number, row in enumerate(table.rows):

@@ -236,7 +236,7 @@ def _bound_cell(figures: Sequence[Figures], measure: Measure) -> str:
 def _with_range(values: Spread, measure: Measure) -> str:
     low, high = _value(values.low, measure), _value(values.high, measure)
     middle = _value(values.median, measure)
-    return middle if low == high else f"{middle} ({low}–{high})"
+    return middle if low == high else f"{middle} ({low.removesuffix('%')}–{high.removesuffix('%')})"
 
 
 def _value(value: float, measure: Measure) -> str:

@@ -19,7 +19,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
 from hexflow_simulator.chart import Chart, Gantt, Lines, Phase, Series
 
@@ -87,10 +87,15 @@ def _names(chart: Lines) -> int:
 def _draw_lines(chart: Lines, axes: Axes) -> None:
     axes.set_xlabel(chart.x)
     axes.set_ylabel(chart.y)
-    if chart.x_log:
-        axes.set_xscale("log")
-    if chart.y_log:
-        axes.set_yscale("log")
+    for is_log, axis, set_scale in (
+        (chart.x_log, axes.xaxis, axes.set_xscale),
+        (chart.y_log, axes.yaxis, axes.set_yscale),
+    ):
+        if is_log:
+            set_scale("log")
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.set_minor_formatter(NullFormatter())
     if chart.shares:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
