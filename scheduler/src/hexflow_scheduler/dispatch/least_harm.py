@@ -10,7 +10,7 @@ Source: ours; ``docs/explanation/scheduling.md`` derives it. Compare the externa
 """
 
 from collections.abc import Iterable, Sequence
-from heapq import nsmallest
+from heapq import heapify, heappop, heappush
 from math import inf
 from typing import ClassVar
 
@@ -36,9 +36,6 @@ ALIKE = 1e-9
 
 MANY = 32
 """Candidates from which not all are weighed."""
-FEW = 8
-"""How many of many are weighed at a time, before the others are compared with the best so far."""
-
 Verdict = tuple[Weighed, tuple[tuple[str, float], ...]]
 """The candidate that was chosen, and the scores of those that were looked at, the largest the best."""
 
@@ -96,16 +93,7 @@ class LeastHarm:
         self.board.refresh(call.query)
         search = Search(now, call, self.board.of(call.query), exponent)
         if len(outlooks) > MANY:
-            rough = search.bounds(outlooks, most_cached(call.active.call))
-            least = nsmallest(FEW, rough)[-1]
-            search.look([outlooks[place] for place, bound in enumerate(rough) if bound <= least])
-            limit = search.limit
-            places = [place for place, bound in enumerate(rough) if least < bound <= limit]
-            places.sort(key=rough.__getitem__)
-            for begin in range(0, len(places), FEW):
-                if rough[places[begin]] > search.limit:
-                    break
-                search.look([outlooks[place] for place in places[begin : begin + FEW]])
+            search.look_at_few(outlooks)
         else:
             search.look(outlooks)
         return search.verdict()
@@ -171,9 +159,26 @@ class Search:
             if bounds[place] > self.limit:
                 self._scores.append((outlooks[place].load.instance_id, -bounds[place] / self._call.slo))
                 continue
-            candidate = outlooks[place].weigh(self._call, self._now)
-            own = self._harm_to_own(candidate)
-            self._take(candidate, own + self._harm_to_others(candidate, self.limit - own))
+            self._weigh(outlooks[place])
+
+    def look_at_few(self, outlooks: Sequence[Outlook]) -> None:
+        """Look at many candidates, the most promising first: bounded roughly, then closely, then weighed."""
+        rough = self.bounds(outlooks, most_cached(self._call.active.call))
+        promising = [(bound, place, False) for place, bound in enumerate(rough)]
+        heapify(promising)
+        while promising:
+            bound, place, closely = heappop(promising)
+            if bound > self.limit:
+                return
+            if closely:
+                self._weigh(outlooks[place])
+            else:
+                heappush(promising, (self.bounds((outlooks[place],))[0], place, True))
+
+    def _weigh(self, outlook: Outlook) -> None:
+        candidate = outlook.weigh(self._call, self._now)
+        own = self._harm_to_own(candidate)
+        self._take(candidate, own + self._harm_to_others(candidate, self.limit - own))
 
     def _take(self, candidate: Weighed, harm: float) -> None:
         # Of candidates alike the one wins that has gone longest without a call.
