@@ -25,18 +25,9 @@ KERNEL = "hexflow_scheduler"
 """Compiled whole."""
 SIMULATOR = "hexflow_simulator"
 HOT = (
-    "batch",
-    "engine",
-    "fleet",
-    "knowledge",
-    "kvcache",
-    "query",
-    "request",
-    "result",
-    "run",
-    "server",
-    "simulation",
-)
+    "account", "batch", "engine", "fleet", "knowledge", "kvcache", "query", "request", "result", "run", "server",
+    "simulation", "underway",
+)  # fmt: skip
 """Modules of the simulator that every call passes through; the others make workloads and reports."""
 
 
