@@ -234,6 +234,8 @@ class _Search:
         found = self._points(knob, [self._before[knob.name], *values])
         for _ in range(REFINEMENTS):
             width /= 2
+            if all(isnan(point.score) for point in found):
+                break
             best = self.best(found, knob).value
             near = [value for value in (best - width, best + width) if knob.low <= value <= knob.high]
             found = sorted({*found, *self._points(knob, near)}, key=lambda point: point.value)
@@ -250,7 +252,11 @@ class _Search:
 
         def worth(place: int) -> tuple[float, float]:
             near = known[max(0, place - 1) : place + 2]
-            gains = [gain(self._objective, old=here, new=point.score) for point in (*near, known[place])]
+            # Bounded, so that what is infinitely better or worse is not so for its neighbours too.
+            gains = [
+                min(10.0, max(-10.0, gain(self._objective, old=here, new=point.score)))
+                for point in (*near, known[place])
+            ]
             return fmean(gains), -abs(known[place].value - now)
 
         within = [place for place, point in enumerate(known) if knob.low <= point.value <= knob.high]
