@@ -22,7 +22,7 @@ from hexflow_simulator.contestdata import contest_data
 from hexflow_simulator.contestreport import contest_report, fleet_words, load
 from hexflow_simulator.contests import Stopped, run_all
 from hexflow_simulator.fleetfile import FleetFile, read_fleet
-from hexflow_simulator.report import Report, write_html, write_pngs
+from hexflow_simulator.report import Report
 from hexflow_simulator.standings import Measure, Standings, standings
 from hexflow_simulator.traffic import FIRST_SEED, Recorded, Traffic
 
@@ -156,6 +156,10 @@ def _show(
 
 
 def _write(report: Report, options: SimulateOptions) -> None:
+    if options.html is None and options.png is None:
+        return
+    from hexflow_simulator.page import write_html, write_pngs  # drawing takes a second to import
+
     try:
         if options.html is not None:
             write_html(report, options.html)

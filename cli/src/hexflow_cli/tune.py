@@ -33,7 +33,6 @@ from hexflow_simulator.importing import open_trace
 from hexflow_simulator.knobs import BASELINES
 from hexflow_simulator.objective import Objective
 from hexflow_simulator.query import SimulatedQuery
-from hexflow_simulator.report import write_html
 from hexflow_simulator.speedfit import Observed, by_pool, read_observed, refitted
 from hexflow_simulator.traffic import unserved
 from hexflow_simulator.tune import knob_of, tune
@@ -250,6 +249,8 @@ def _show(options: TuneOptions, given: _Given, spec: TuneSpec, result: TuningRes
         _write(options.write_profile, _profiles(given))
         say(Text(f"Profiles: {options.write_profile}"))
     if options.html is not None:
+        from hexflow_simulator.page import write_html  # drawing takes a second to import
+
         write_html(report, options.html)
         say(Text(f"Report: {options.html}"))
 

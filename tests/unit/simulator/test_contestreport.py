@@ -9,7 +9,7 @@ from hexflow_simulator.contest import Bound, Contest, RunResult, bound
 from hexflow_simulator.contestcharts import contest_charts
 from hexflow_simulator.contestdata import contest_data
 from hexflow_simulator.contestreport import conclusion, contest_report, load, standings_table
-from hexflow_simulator.report import html
+from hexflow_simulator.page import html
 from hexflow_simulator.standings import Measure, Standings, standings
 from support.contests import OURS, PLAIN, a_contest, a_result, all_results
 from support.page import read_page

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from hexflow_simulator.chart import Lines, Series
-from hexflow_simulator.report import Column, Report, Table, html, write_html, write_pngs
+from hexflow_simulator.page import html, write_html, write_pngs
+from hexflow_simulator.report import Column, Report, Table
 from support.page import Page, read_page
 
 NASTY = '<script>alert("1")</script> & http'
