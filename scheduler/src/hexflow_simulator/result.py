@@ -64,6 +64,7 @@ class SimulationResult:
     call_count: int
     """Calls that ended, whatever their outcome."""
     failed_calls: int
+    """Calls that ended without an answer, those that were dropped to relieve the fleet left out."""
     retries: int
     prompt_tokens: int
     """Of finished calls."""

@@ -34,16 +34,21 @@ from hexflow_scheduler import (
     Usage,
     WorkflowTemplate,
 )
+from hexflow_simulator.account import Account
 from hexflow_simulator.engine import Engine
 from hexflow_simulator.fleet import FleetChange, FleetEvent, SimulatedInstance
 from hexflow_simulator.knowledge import InformedEstimates, Knowledge, informed
-from hexflow_simulator.query import SimulatedCall, SimulatedQuery, SimulatedStage
+from hexflow_simulator.query import SimulatedCall, SimulatedQuery
 from hexflow_simulator.request import EngineRequest, Finished, RequestTooLargeError
 from hexflow_simulator.result import CallResult, QueryResult, SimulationResult
 from hexflow_simulator.server import EngineModel, Server
+from hexflow_simulator.underway import CallUnderWay, QueryUnderWay
 
 NOTICE_SECONDS = 5.0
 """Seconds after which a dead server is known to be gone; before that it is only known by its failures."""
+
+HARD_CAP = "HardCap"
+"""Reason of a query that took too many times its SLO."""
 
 EngineFactory = Callable[[SimulatedInstance], EngineModel]
 
@@ -90,84 +95,18 @@ def simulate(
     kernel = Kernel(policy, estimates) if sink is None else RecordingKernel(policy, estimates, sink=sink)
     for workflow, values in (parameters or {}).items():
         kernel.parameters(0.0, values, workflow=workflow)
+    account = Account(on_query=on_query, on_call=on_call, record_calls=record_calls, progress=progress)
     simulation = _Simulation(
         fleet=fleet,
         kernel=kernel,
         events=events,
         engine=engine,
-        record_calls=record_calls,
-        progress=progress,
-        on_query=on_query,
-        on_call=on_call,
+        account=account,
         hard_cap_factor=hard_cap_factor,
         streamed=streamed,
     )
-    return simulation.run(queries)
-
-
-class _Query:
-    """Follow a query through the simulation."""
-
-    __slots__ = (
-        "arrival",
-        "calls",
-        "closed",
-        "deadline",
-        "expires",
-        "live",
-        "open",
-        "progress",
-        "query",
-        "rank",
-        "stages",
-    )
-
-    def __init__(
-        self, query: SimulatedQuery, *, rank: int, progress: Progress, expires: float | None
-    ) -> None:
-        self.query = query
-        self.rank = rank
-        self.arrival = query.arrival
-        self.deadline = progress.deadline
-        self.expires = expires
-        self.progress = progress
-        self.stages: dict[str, SimulatedStage] = {stage.name: stage for stage in query.stages}
-        self.open: dict[str, int] = {}
-        """Calls of each running stage that have not ended."""
-        self.live: dict[str, _LiveCall] = {}
-        self.calls = 0
-        self.closed = False
-
-
-class _LiveCall:
-    """Follow a call through the simulation."""
-
-    __slots__ = (
-        "attempts",
-        "cached_tokens",
-        "call",
-        "first_token",
-        "instance_id",
-        "of",
-        "output_tokens",
-        "placed",
-        "released",
-        "sent",
-        "truth",
-    )
-
-    def __init__(self, call: Call, truth: SimulatedCall, of: _Query, released: float) -> None:
-        self.call = call
-        self.truth = truth
-        self.of = of
-        self.released = released
-        self.placed = released
-        self.sent = released
-        self.first_token = released
-        self.instance_id = ""
-        self.attempts = 0
-        self.cached_tokens = 0
-        self.output_tokens = 0
+    simulation.run(queries)
+    return account.result(policy.name)
 
 
 class _Simulation:
@@ -180,10 +119,7 @@ class _Simulation:
         kernel: Kernel,
         events: Sequence[FleetEvent],
         engine: EngineFactory,
-        record_calls: bool,
-        progress: Callable[[int], None] | None,
-        on_query: Callable[[QueryResult], None] | None,
-        on_call: Callable[[CallResult], None] | None,
+        account: Account,
         hard_cap_factor: float | None,
         streamed: bool,
     ) -> None:
@@ -193,8 +129,7 @@ class _Simulation:
         known = kernel.estimates
         self.informed = known if isinstance(known, InformedEstimates) else None
         self.engine = engine
-        self.progress = progress
-        self.on_query = on_query
+        self.account = account
         self.hard_cap_factor = hard_cap_factor
         self.streamed = streamed
         self.sources = {source.instance.instance_id: source for source in fleet}
@@ -204,8 +139,8 @@ class _Simulation:
             if event.instance_id not in self.sources:
                 raise ValueError(f"no instance of the fleet is called {event.instance_id!r}")
         self.numbers = count()
-        self.changes: list[tuple[float, int, FleetEvent | Server]] = []
-        """What happens to servers, by time; of a dead server, that it is noticed."""
+        self.changes: list[tuple[float, int, FleetEvent | Server | QueryUnderWay]] = []
+        """What happens, by time: to servers; that a dead one is noticed; that a query has waited too long."""
         for event in events:
             self._plan(event.at, event)
         self.servers: list[Server] = []
@@ -216,16 +151,11 @@ class _Simulation:
         self.incarnations: dict[str, int] = {}
         self.wakes: list[tuple[float, int]] = []
         self.decisions: deque[Decision] = deque()
-        self.live: dict[str, _LiveCall] = {}
+        self.live: dict[str, CallUnderWay] = {}
         self.open_queries = 0
         self.templates: dict[tuple[tuple[str, tuple[str, ...]], ...], WorkflowTemplate] = {}
-        self.results: list[tuple[int, QueryResult]] = []
-        self.calls: list[CallResult] = []
-        self.on_call = self.calls.append if record_calls else on_call
-        self.arrived = self.ended = 0
-        self.ended_calls = self.failed_calls = self.retries = 0
-        self.prompt_tokens = self.cached_tokens = self.output_tokens = 0
-        self.now = self.last_end = 0.0
+        self.arrived = 0
+        self.now = 0.0
         absent = {event.instance_id for event in events if event.kind is FleetChange.JOINS}
         for source in fleet:
             if source.instance.instance_id not in absent:
@@ -233,7 +163,7 @@ class _Simulation:
 
     # Time
 
-    def run(self, queries: Iterable[SimulatedQuery]) -> SimulationResult:
+    def run(self, queries: Iterable[SimulatedQuery]) -> None:
         """Run everything to its end."""
         arrivals = iter(queries)
         upcoming = next(arrivals, None)
@@ -251,6 +181,8 @@ class _Simulation:
                 self.now = max(self.now, when)
                 if isinstance(change, Server):
                     self._notice(self.now, change)
+                elif isinstance(change, QueryUnderWay):
+                    self._expire(self.now, change)
                 else:
                     self._change(self.now, change)
                 continue
@@ -274,7 +206,6 @@ class _Simulation:
                 upcoming = following
         if self.open_queries:
             raise RuntimeError(f"{self.open_queries} queries wait for what never comes")
-        return self._result()
 
     def _collect(self, now: float, server: Server, engine_now: float) -> None:
         if server.engine is None:
@@ -308,7 +239,7 @@ class _Simulation:
         if query.slo_seconds is not None:
             deadline = query.arrival + query.slo_seconds
             expires = query.arrival + query.slo_seconds * (self.hard_cap_factor or 1e9)
-        of = _Query(
+        of = QueryUnderWay(
             query,
             rank=self.arrived,
             progress=Progress(template, query.arrival, deadline),
@@ -316,9 +247,11 @@ class _Simulation:
         )
         self.arrived += 1
         self.open_queries += 1
+        if expires is not None and self.hard_cap_factor is not None:
+            self._plan(expires, of)
         self._advance(now, of)
 
-    def _advance(self, now: float, of: _Query) -> None:
+    def _advance(self, now: float, of: QueryUnderWay) -> None:
         """Start what is ready; end the query where nothing is left."""
         progress = of.progress
         while ready := progress.ready():
@@ -335,7 +268,7 @@ class _Simulation:
             self._close(now, of, "")
 
     def _release(
-        self, now: float, of: _Query, stage: str, truths: Sequence[SimulatedCall], rank: int
+        self, now: float, of: QueryUnderWay, stage: str, truths: Sequence[SimulatedCall], rank: int
     ) -> None:
         query = of.query
         budget = None
@@ -371,36 +304,18 @@ class _Simulation:
             of.calls += 1
             if self.informed is not None:
                 self.informed.tell(call.call_id, truth.output_tokens)
-            live = _LiveCall(call, truth, of, now)
+            live = CallUnderWay(call, truth, of, now)
             self.live[call.call_id] = of.live[call.call_id] = live
             calls.append(call)
         of.open[stage] = of.open.get(stage, 0) + len(calls)
         self._apply(now, self.kernel.arrive(now, calls))
 
-    def _close(self, now: float, of: _Query, reason: str) -> None:
+    def _close(self, now: float, of: QueryUnderWay, reason: str) -> None:
         of.closed = True
         query = of.query
         self._apply(now, self.kernel.query_ended(now, query.query_id, answered=not reason))
-        result = QueryResult(
-            query_id=query.query_id,
-            workflow=query.workflow,
-            tenant=query.tenant,
-            arrival=query.arrival,
-            finished=None if reason else now,
-            slo_seconds=query.slo_seconds,
-            base_seconds=query.base_seconds,
-            calls=of.calls,
-            reason=reason,
-        )
-        self.last_end = now
         self.open_queries -= 1
-        self.ended += 1
-        if self.on_query is not None:
-            self.on_query(result)
-        else:
-            self.results.append((of.rank, result))
-        if self.progress is not None:
-            self.progress(self.ended)
+        self.account.query_ended(now, of, reason)
 
     # Decisions
 
@@ -429,12 +344,12 @@ class _Simulation:
         elif isinstance(decision, Abort):
             self._abort(now, live, decision)
 
-    def _send(self, now: float, live: _LiveCall, send: Send) -> None:
+    def _send(self, now: float, live: CallUnderWay, send: Send) -> None:
         server = self.known[send.instance_id]
         live.instance_id = send.instance_id
         live.sent = now
         if send.attempt > 1:
-            self.retries += 1
+            self.account.retries += 1
         live.attempts = send.attempt
         if server.engine is None:
             # Nobody answers: as the router does, it is not chosen again until it is seen again.
@@ -477,28 +392,22 @@ class _Simulation:
             cached_tokens=done.cached_tokens,
             first_token_seconds=live.first_token - live.sent if self.streamed else None,
         )
-        self.prompt_tokens += live.call.prompt_tokens
-        self.cached_tokens += done.cached_tokens
-        self.output_tokens += done.output_tokens
         self._apply(now, self.kernel.finished(now, done.request_id, usage))
 
-    def _abort(self, now: float, live: _LiveCall, abort: Abort) -> None:
+    def _abort(self, now: float, live: CallUnderWay, abort: Abort) -> None:
         server = self.known[abort.instance_id]
         server.calls.pop(abort.call_id, None)
         if server.engine is not None:
             server.engine.cancel(server.engine_time(now), abort.call_id)
             self._watch(now, server)
 
-    def _end(self, now: float, live: _LiveCall, end: End) -> None:
+    def _end(self, now: float, live: CallUnderWay, end: End) -> None:
         of, stage = live.of, live.call.stage
         del self.live[end.call_id]
         del of.live[end.call_id]
-        self.ended_calls += 1
-        if self.on_call is not None:
-            self.on_call(_call_result(now, live, end))
+        self.account.call_ended(now, live, end.outcome)
         of.open[stage] -= 1
         if end.outcome is not Outcome.FINISHED and end.outcome is not Outcome.DROPPED:
-            self.failed_calls += 1
             self._give_up(now, of, stage, end)
         elif not of.closed:
             if live.truth.then and end.outcome is Outcome.FINISHED:
@@ -507,16 +416,22 @@ class _Simulation:
                 of.progress.finish(now, stage)
                 self._advance(now, of)
 
-    def _give_up(self, now: float, of: _Query, stage: str, end: End) -> None:
+    def _give_up(self, now: float, of: QueryUnderWay, stage: str, end: End) -> None:
         """Fail a query of which a call cannot be had, and withdraw the others."""
-        if of.closed:
-            return
-        of.progress.fail(now, stage)
+        if not of.closed:
+            of.progress.fail(now, stage)
+            self._withdraw(now, of, end.reason or end.outcome.value)
+
+    def _expire(self, now: float, of: QueryUnderWay) -> None:
+        if not of.closed:
+            self._withdraw(now, of, HARD_CAP)
+
+    def _withdraw(self, now: float, of: QueryUnderWay, reason: str) -> None:
         of.closed = True
         for call_id in tuple(of.live):
             with suppress(UnknownCall):  # its End may be among the decisions not carried out yet
                 self._apply(now, self.kernel.cancel(now, call_id))
-        self._close(now, of, end.reason or end.outcome.value)
+        self._close(now, of, reason)
 
     # The fleet
 
@@ -535,7 +450,7 @@ class _Simulation:
         self.known[instance.instance_id] = server
         self._apply(now, self.kernel.instance(now, instance))
 
-    def _plan(self, at: float, change: FleetEvent | Server) -> None:
+    def _plan(self, at: float, change: FleetEvent | Server | QueryUnderWay) -> None:
         heappush(self.changes, (at, next(self.numbers), change))
 
     def _change(self, now: float, event: FleetEvent) -> None:
@@ -579,42 +494,3 @@ class _Simulation:
     def _tell(self, now: float, server: Server, state: InstanceState) -> None:
         server.instance = replace(server.instance, state=state)
         self._apply(now, self.kernel.instance(now, server.instance))
-
-    def _result(self) -> SimulationResult:
-        self.results.sort(key=_rank)
-        return SimulationResult(
-            policy=self.kernel.policy.name,
-            queries=tuple(result for _, result in self.results),
-            calls=tuple(self.calls),
-            query_count=self.ended,
-            call_count=self.ended_calls,
-            failed_calls=self.failed_calls,
-            retries=self.retries,
-            prompt_tokens=self.prompt_tokens,
-            cached_tokens=self.cached_tokens,
-            output_tokens=self.output_tokens,
-            ended=self.last_end,
-        )
-
-
-def _rank(entry: tuple[int, QueryResult]) -> int:
-    return entry[0]
-
-
-def _call_result(now: float, live: _LiveCall, end: End) -> CallResult:
-    return CallResult(
-        call_id=live.call.call_id,
-        query_id=live.call.query_id,
-        stage=live.call.stage,
-        instance_id=live.instance_id,
-        released=live.released,
-        placed=live.placed,
-        sent=live.sent,
-        first_token=live.first_token,
-        finished=now,
-        prompt_tokens=live.call.prompt_tokens,
-        output_tokens=live.output_tokens,
-        cached_tokens=live.cached_tokens,
-        attempts=live.attempts,
-        outcome=end.outcome.value,
-    )

@@ -273,3 +273,19 @@ def test_a_first_token_came_at_the_pace_of_its_time() -> None:
         record_calls=True,
     )
     assert result.calls[0].first_token == pytest.approx(seconds(100, 1))
+
+
+def test_a_query_that_takes_too_many_times_its_slo_is_ended_and_frees_its_instance() -> None:
+    queries = [
+        a_query("slow", a_stage("a", a_call(100, 5000), a_call(100, 3)), slo_seconds=2.0),
+        a_query("late", a_stage("a", a_call(100, 300)), slo_seconds=2.0),
+        a_query("next", arrival=15.0, slo_seconds=2.0),
+    ]
+    result = simulate(queries, instances(1, profile=FLAT), RR, hard_cap_factor=5.0)
+    slow, late, following = result.queries
+    assert (slow.finished, slow.reason) == (None, "HardCap")
+    assert late.latency is not None
+    assert late.latency > 2.0  # late, but wanted
+    assert following.latency == pytest.approx(seconds(100, 10))
+    assert result.failed_calls == 1
+    assert simulate(queries, instances(1, profile=FLAT), RR).queries[0].latency is not None
