@@ -26,7 +26,7 @@ KERNEL = "hexflow_scheduler"
 SIMULATOR = "hexflow_simulator"
 HOT = (
     "account", "batch", "engine", "fleet", "knowledge", "kvcache", "query", "request", "result", "run", "server",
-    "simulation", "underway",
+    "simulation", "stagecosts", "underway",
 )  # fmt: skip
 """Modules of the simulator that every call passes through; the others make workloads and reports."""
 
