@@ -163,9 +163,11 @@ def _tuned(
     if all(isnan(point.score) for point in curve):
         lack = f"no query of the trace has an SLO, and {found.objective} is about one; give deadlines, or tune P95"
         return replace(found, verdict=Verdict.TOO_FEW_QUERIES, message=lack)
-    proposed = _stepped(now, search.best(curve, knob).value, knob)
+    best = search.best(curve, knob).value
+    proposed, goal = _stepped(now, best, knob), _stepped(now, best, replace(knob, max_step=None))
     old = search.scores(replicas, {knob.name: now})
-    new = search.scores(replicas, {knob.name: proposed})
+    # Judged is the value that is aimed at: between here and there may be none that is better than this one.
+    new = search.scores(replicas, {knob.name: goal})
     gains = [gain(found.objective, old=a, new=b) for a, b in zip(old, new, strict=True)]
     found = replace(
         found,
@@ -176,7 +178,8 @@ def _tuned(
         gain=spread(gains),
     )
     better = _share(found.objective, median(gains))
-    change = f"{knob.name} {now:.4g} -> {proposed:.4g}"
+    towards = "" if proposed == goal else f" (on the way to {goal:.4g})"
+    change = f"{knob.name} {now:.4g} -> {proposed:.4g}{towards}"
     if proposed == now:
         return replace(found, message=f"{knob.name} stays at {now:.4g}: no other value did better")
     if sum(each <= 0 for each in gains) > LOSSES * len(gains) / REPLICAS:
@@ -186,6 +189,12 @@ def _tuned(
         least = _share(found.objective, limits.min_improvement)
         message = f"no change: {change} would be worth {better}, and {least} is wanted (minImprovement)"
         return replace(found, message=message)
+    if proposed != goal:
+        stepped = search.scores(replicas, {knob.name: proposed})
+        if median(gain(found.objective, old=a, new=b) for a, b in zip(old, stepped, strict=True)) < 0:
+            return replace(
+                found, message=f"no change: {change} would be worse than {now:.4g}; allow a larger maxStep"
+            )
     return replace(
         found,
         verdict=Verdict.TUNED,

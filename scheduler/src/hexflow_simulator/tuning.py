@@ -113,9 +113,9 @@ class TuningResult:
     """Of the objective, over traffic like that of the trace."""
     score: Spread | None = None
     gain: Spread | None = None
-    """Share by which the proposed value, taken or not, is better; pair by pair."""
+    """Share by which the best value within bounds, taken or not, is better; pair by pair."""
     proposed: float | None = None
-    """The best value within bounds and step, whether or not it was worth taking."""
+    """The best value within bounds, or a step towards it, whether or not it was worth taking."""
     curve: tuple[Point, ...] = ()
     advice: tuple[Advice, ...] = ()
     """The best policy first."""

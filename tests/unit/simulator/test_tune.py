@@ -65,6 +65,9 @@ def test_a_step_and_the_bounds_are_kept() -> None:
     policy = Policy.named("HexGenFlow", alpha=0.0)
     stepped = tuned(rare(), policy, knob=knob_of(policy, max_step=0.1))
     assert stepped.proposed == pytest.approx(0.1)
+    # a tenth is no better by itself (the siblings part all the same), and it is the way to what is
+    assert (stepped.verdict, stepped.parameters["alpha"]) == (Verdict.TUNED, pytest.approx(0.1))
+    assert "alpha 0 -> 0.1 (on the way to 1)" in stepped.message
     bounded = tuned(rare(), policy, knob=knob_of(policy, low=0.0, high=0.2))
     assert bounded.proposed is not None
     assert bounded.proposed <= 0.2
