@@ -5,6 +5,7 @@ The long versions, with 500 pools, are `make bench-operator`.
 
 import time
 from collections import Counter
+from urllib.parse import unquote
 
 import psutil
 
@@ -100,3 +101,6 @@ def test_nothing_is_asked_for_that_the_rights_do_not_allow(
     assert asked
     assert [each.right for each in asked if each.status == 403] == []
     assert "secrets" not in {each.resource for each in asked}
+    watches = [each for each in asked if each.verb == "watch" and each.group != "hexflow.dev"]
+    assert len({each.resource for each in watches}) == 8
+    assert [each.path for each in watches if "labelSelector=hexflow.dev/part" not in unquote(each.path)] == []

@@ -163,12 +163,5 @@ def _settings(watched: Sequence[Watched]) -> kopf.OperatorSettings:
     for each in watched:
         if each.labels is not None:
             group, _, version = each.kind.api_version.rpartition("/")
-            settings.watching.label_selectors[_matching(group, version, each.kind.kind)] = each.labels
+            settings.watching.label_selectors[group, version, each.kind.kind] = each.labels
     return settings
-
-
-def _matching(group: str, version: str, kind: str) -> Any:
-    def matches(resource: kopf.Resource) -> bool:
-        return (resource.group, resource.version, resource.kind) == (group, version, kind)
-
-    return matches

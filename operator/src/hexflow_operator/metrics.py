@@ -5,8 +5,7 @@ names of objects, so the number of series does not grow with the cluster.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -14,23 +13,19 @@ SECONDS: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Buckets of every duration, in seconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(NamedTuple):
     """Describe one metric; ``advice`` says what a person does when it looks wrong."""
 
     name: str
     kind: str
-    labels: tuple[str, ...]
+    labels: str
+    """Their names, with blanks between."""
     help: str
     advice: str
 
 
-def _metric(name: str, kind: str, labels: str, help_: str, advice: str) -> Metric:
-    return Metric(name=name, kind=kind, labels=tuple(labels.split()), help=help_, advice=advice)
-
-
 TABLE: Final[tuple[Metric, ...]] = (
-    _metric(
+    Metric(
         "hexflow_operator_reconciles_total",
         "counter",
         "kind outcome",
@@ -38,14 +33,14 @@ TABLE: Final[tuple[Metric, ...]] = (
         "Refused: the API server does not accept what a resource asks for; the resource's conditions have its words. "
         "Failed at a steady rate: the API server is down or slow; see the operator's log.",
     ),
-    _metric(
+    Metric(
         "hexflow_operator_reconcile_seconds",
         "histogram",
         "kind",
         "How long one such look takes, requests to the API server included.",
         "Rising: the API server is slow, or `--writes-per-second` is low for what there is to write.",
     ),
-    _metric(
+    Metric(
         "hexflow_operator_writes_total",
         "counter",
         "kind verb",
@@ -53,28 +48,28 @@ TABLE: Final[tuple[Metric, ...]] = (
         "Should rest when nothing is changed. A steady rate means that somebody else keeps changing what the operator "
         "makes: find the field manager in the object's `managedFields`.",
     ),
-    _metric(
+    Metric(
         "hexflow_operator_queue_length",
         "gauge",
         "",
         "Keys that wait for a look or are being looked at.",
         "Growing: more changes than the operator gets done; see `hexflow_operator_reconcile_seconds`.",
     ),
-    _metric(
+    Metric(
         "hexflow_operator_longest_reconcile_seconds",
         "gauge",
         "",
         "How long the oldest look that has not ended has been going on.",
         "Above a minute: a request hangs. Beyond five minutes the operator says that it is not alive.",
     ),
-    _metric(
+    Metric(
         "hexflow_operator_watch_event_age_seconds",
         "gauge",
         "",
         "Time since a watch last told of a change.",
         "Hours are well where nothing changes. Read it along with `hexflow_operator_missed_changes_total`.",
     ),
-    _metric(
+    Metric(
         "hexflow_operator_missed_changes_total",
         "counter",
         "kind",
@@ -82,28 +77,28 @@ TABLE: Final[tuple[Metric, ...]] = (
         "Now and then after an outage of the API server. Rising all the time: watches are dead; the operator says "
         "that it is not alive after two such comparisons in a row.",
     ),
-    _metric(
+    Metric(
         "hexflow_operator_objects",
         "gauge",
         "",
         "Objects that the operator keeps in memory.",
         "Its memory grows with them, by some ten kilobytes each.",
     ),
-    _metric(
+    Metric(
         "hexflow_operator_leading",
         "gauge",
         "",
         "1 where this process leads, 0 where it waits.",
         "The sum over all replicas should be 1. 0 for longer than a minute: nobody acts; look at the Lease.",
     ),
-    _metric(
+    Metric(
         "hexflow_operator_loop_lag_seconds",
         "gauge",
         "",
         "How late the event loop was last.",
         "Above a second: the process gets too little CPU; raise its limit.",
     ),
-    _metric(
+    Metric(
         "hexflow_operator_router_reports_total",
         "counter",
         "outcome",
@@ -123,7 +118,7 @@ class Metrics:
         self._gauges: dict[str, Gauge] = {}
         self._histograms: dict[str, Histogram] = {}
         for each in TABLE:
-            said = each.name, each.help, each.labels
+            said = each.name, each.help, each.labels.split()
             if each.kind == "counter":
                 self._counters[each.name] = Counter(*said, registry=registry)
             elif each.kind == "gauge":
@@ -162,7 +157,7 @@ def _page() -> Iterator[str]:
     yield ""
     yield "At `/metrics` of the operator's port, in Prometheus' text format, beside `/healthz` and `/readyz`."
     for metric in TABLE:
-        labels = ", ".join(f"`{label}`" for label in metric.labels) or "none"
+        labels = ", ".join(f"`{label}`" for label in metric.labels.split()) or "none"
         yield ""
         yield f"## `{metric.name}`"
         yield ""
