@@ -58,10 +58,10 @@ class RouterCluster:
 
     def _stored(self, resource: Object, age: int) -> Object:
         metadata = {
-            **resource["metadata"],
             "namespace": self.namespace,
             "uid": f"00000000-0000-4000-8000-{age:012}",
             "creationTimestamp": f"2026-11-30T07:{age:02}:00Z",
+            **resource["metadata"],
         }
         return {**resource, "metadata": metadata}
 
