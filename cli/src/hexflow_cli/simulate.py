@@ -85,6 +85,7 @@ async def simulate(options: SimulateOptions) -> int:
         paces=_paces(options, traffic),
     )
     work = _Work(contest, workers=options.workers, drawn=stderr.is_terminal)
+    say(Text(work.words, style="dim"))
     running = asyncio.ensure_future(asyncio.to_thread(work.run))
     try:
         await asyncio.shield(running)
@@ -109,6 +110,13 @@ class _Work:
         self.load: float | None = None
         self._workers = workers or _workers(contest)
         self._drawn = drawn
+
+    @property
+    def words(self) -> str:
+        """What is about to happen."""
+        runs, queries = len(self.contest.runs), self.contest.traffic.count
+        processes = "" if self._workers == 1 else f" in {self._workers} processes"
+        return f"{runs} runs of {queries:,} queries{processes}; ctrl-C shows what there is by then."
 
     def run(self) -> None:
         """Run everything; ends early, and quietly, once ``stop`` is set."""
