@@ -100,7 +100,7 @@ class BusyFleet:
             load.stop(self.now, ended)
             self.fleet.dismiss(ended)
             self.fleet.close(ended.call.query_id)
-        self.now += self.random.expovariate(2.0)
+        self.now += self.random.expovariate(len(self.fleet) / 2.0)
 
     def _arrivals(self, count: int) -> Iterator[ActiveCall]:
         while count > 0:
