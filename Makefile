@@ -47,6 +47,11 @@ bench: install ## Measure how well an emulated instance keeps its GPU's time (so
 compiled: install ## Compile kernel and simulation into build/compiled (needs a C compiler); PYTHONPATH=build/compiled uses it
 	$(BIN)/python scheduler/compile.py --into build/compiled
 
+.PHONY: bench-paper
+bench-paper: install ## The paper's figures beside ours, into docs/explanation/results.md (10 CPU minutes; goes on where it was)
+	$(BIN)/python tests/bench/paper.py --results build/paper.jsonl --code $$(git rev-parse --short HEAD) \
+		--page docs/explanation/results.md
+
 .PHONY: bench-operator
 bench-operator: install ## Measure the operator with 500 pools and 200 workflows, and plain kopf handlers beside it (10 minutes)
 	PYTHONPATH=tests $(BIN)/python tests/bench/operator_scale.py

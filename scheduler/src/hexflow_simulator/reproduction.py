@@ -47,6 +47,8 @@ FLEETS: Final[Mapping[str, Setting]] = MappingProxyType(
     }
 )
 """By the paper's name; the order is that of the round robin."""
+MAIN: Final = "Hetero-2"
+"""The fleet that is looked at most closely."""
 TRACES: Final[Mapping[str, int]] = MappingProxyType({"trace1": 90, "trace2": 96, "trace3": 110})
 """Queries of each trace."""
 RATES: Final = (0.25, 0.5, 1.0)
@@ -216,7 +218,7 @@ class Spot:
         """Ask for every result that is reported of here."""
         for row in ROWS.values():
             self.measured(row, find)
-        if self.rate == RATES[0]:
+        if (self.fleet, self.rate) == (MAIN, RATES[0]):
             for title in SUSTAINED:
                 self.sustainable(ROWS[title], find)
 
