@@ -43,6 +43,10 @@ cluster-up: install ## Keep that Kubernetes for development until ctrl-C, with f
 bench: install ## Measure how well an emulated instance keeps its GPU's time (some minutes, quiet machine)
 	$(BIN)/python tests/bench/emulated_time.py
 
+.PHONY: bench-grid
+bench-grid: compiled ## Our policy against every baseline, each tuned in every cell (hours; goes on where it was stopped)
+	PYTHONPATH=build/compiled $(BIN)/hexflow bench --rates --results build/grid.jsonl --report docs/explanation/benchmark.md
+
 .PHONY: compiled
 compiled: install ## Compile kernel and simulation into build/compiled (needs a C compiler); PYTHONPATH=build/compiled uses it
 	$(BIN)/python scheduler/compile.py --into build/compiled

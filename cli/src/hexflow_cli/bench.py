@@ -8,7 +8,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich import box
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,20 +16,21 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from hexflow_cli.console import print_json, say, stderr, stdout
 from hexflow_cli.exitcode import CommandError, ExitCode
+from hexflow_cli.reporttable import show_report
 from hexflow_scheduler import Policy, UnknownPolicy
 from hexflow_simulator.benchmark import run_grid
 from hexflow_simulator.comparison import CellComparison, Settings
 from hexflow_simulator.complaint import InvalidWorkload
-from hexflow_simulator.grid import Claim, Grid, claims
-from hexflow_simulator.gridreport import page, ratio, settings
+from hexflow_simulator.grid import Grid, claims
+from hexflow_simulator.gridreport import grid_report, markdown, ratio, settings
 from hexflow_simulator.knobs import BASELINES
 from hexflow_simulator.ledger import Ledger, LedgerError, read_results
-from hexflow_simulator.rates import PLAIN, RateTable, quests_of, rate_table, run_quests
+from hexflow_simulator.rates import PLAIN, Quest, RateTable, found_before, quests_of, rate_table, run_quests
+from hexflow_simulator.report import Report
 from hexflow_simulator.scenario import SCENARIOS, scenario_named
 from hexflow_simulator.trial import TrialResult
 
@@ -54,6 +54,7 @@ class BenchOptions:
     workers: int | None
     results: Path
     report: Path | None
+    html: Path | None
     rates: bool
     rate_seeds: Sequence[int]
     only_report: bool
@@ -72,7 +73,7 @@ def bench(options: BenchOptions) -> int:
                     f"there is no {options.results}; run the benchmark first", code=ExitCode.USAGE
                 )
             code, results = read_results(options.results)
-            return _show(options, grid, code, results, rates=None)
+            return _show(options, grid, code, results, rates=_rates_before(options, grid, results))
         with Ledger(options.results, code=code) as ledger:
             if stderr.is_terminal or not options.as_json:
                 say(
@@ -155,16 +156,25 @@ def _line(found: CellComparison) -> Text:
     )
 
 
-def _rates(options: BenchOptions, grid: Grid, ledger: Ledger) -> RateTable:
-    chosen = rate_policies(grid, [*grid.comparisons(ledger.by_key)])
-    quests = [
+def _quests(options: BenchOptions, grid: Grid, results: Mapping[str, TrialResult]) -> list[Quest]:
+    chosen = rate_policies(grid, [*grid.comparisons(results)])
+    return [
         quest
         for scenario, policies in chosen.items()
         for quest in quests_of(scenario, policies, options.rate_seeds, options.count)
     ]
+
+
+def _rates(options: BenchOptions, grid: Grid, ledger: Ledger) -> RateTable:
+    quests = _quests(options, grid, ledger.by_key)
     with _bar("rates") as tell:
         found = run_quests(quests, ledger, workers=options.workers, progress=tell)
     return rate_table(found, ours=grid.ours, seeds=options.rate_seeds)
+
+
+def _rates_before(options: BenchOptions, grid: Grid, results: Mapping[str, TrialResult]) -> RateTable | None:
+    found = found_before(_quests(options, grid, results), results)
+    return rate_table(found, ours=grid.ours, seeds=options.rate_seeds) if found else None
 
 
 def rate_policies(grid: Grid, cells: Sequence[CellComparison]) -> dict[str, dict[str, Settings]]:
@@ -194,14 +204,16 @@ def _show(
     *,
     rates: RateTable | None,
 ) -> int:
-    cells = [*grid.comparisons(results)]
-    stated = [*claims(cells, grid.rivals), *(rates.claims if rates else ())]
-    _write(options, grid, code, results, rates=rates)
+    report = _write(options, grid, code, results, rates=rates)
     if options.as_json:
-        print_json(_data(grid, cells, stated, code=code, rates=rates))
+        print_json(_data(grid, [*grid.comparisons(results)], code=code, rates=rates))
         return ExitCode.DONE
-    stdout.print(_cells_table(cells))
-    stdout.print(_claims_table(stated, cells=len(cells), of=len(grid.cells)))
+    show_report(report, stdout)
+    if options.html is not None:
+        from hexflow_simulator.page import write_html  # drawing takes a second to import
+
+        write_html(report, options.html)
+        say(Text(f"Report: {options.html}"))
     return ExitCode.DONE
 
 
@@ -212,22 +224,22 @@ def _write(
     results: Mapping[str, TrialResult],
     *,
     rates: RateTable | None,
-) -> None:
-    if options.report is None:
-        return
-    text = page(grid, [*grid.comparisons(results)], code=code, rates=rates)
-    options.report.parent.mkdir(parents=True, exist_ok=True)
-    options.report.write_text(text, encoding="utf-8")
+) -> Report:
+    report = grid_report(grid, [*grid.comparisons(results)], code=code, rates=rates)
+    if options.report is not None:
+        options.report.parent.mkdir(parents=True, exist_ok=True)
+        options.report.write_text(markdown(report), encoding="utf-8")
+    return report
 
 
 def _data(
     grid: Grid,
     cells: Sequence[CellComparison],
-    stated: Sequence[Claim],
     *,
     code: str,
     rates: RateTable | None,
 ) -> dict[str, Any]:
+    stated = [*claims(cells, grid.rivals), *(rates.claims if rates else ())]
     return {
         "code": code,
         "ours": grid.ours,
@@ -236,47 +248,6 @@ def _data(
         "claims": [{**asdict(each), "holds": each.holds} for each in stated],
         "rates": None if rates is None else asdict(rates),
     }
-
-
-def _cells_table(cells: Sequence[CellComparison]) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        title="Cell by cell: the best baseline over ours",
-        title_justify="left",
-    )
-    for name in ("Scenario", "Best baseline"):
-        table.add_column(name, overflow="fold")
-    for name in ("P95 ratio", "P50 ratio", "P50 s", "P95 s", "bound s"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for each in cells:
-        table.add_row(
-            f"{each.cell.scenario} at {each.cell.load:g}",
-            settings(each.best),
-            ratio(each.best.p95_over_ours),
-            ratio(each.best.p50_over_ours),
-            f"{each.ours.p50.median:.1f}",
-            f"{each.ours.p95.median:.1f}",
-            "" if each.bound is None else f"{each.bound.p95.median:.1f}",
-        )
-    return table
-
-
-def _claims_table(stated: Sequence[Claim], *, cells: int, of: int) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        title=f"What is claimed, over {cells} of {of} cells",
-        title_justify="left",
-    )
-    table.add_column("Claim", overflow="fold")
-    for name in ("Wanted", "Found", "Cells"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
-    for claim in stated:
-        verdict = Text("holds", style="green") if claim.holds else Text("does not", style="red")
-        table.add_row(claim.text, f"{claim.wanted:.2f}", f"{claim.found:.3f}", str(claim.cells), verdict)
-    return table
 
 
 @contextmanager

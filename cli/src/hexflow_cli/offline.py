@@ -342,6 +342,10 @@ def bench(
     report: Annotated[
         Path | None, typer.Option(help="Markdown page to write, renewed with each cell.", show_default=False)
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a report to this file: one page that needs no network.", show_default=False),
+    ] = None,
     only_report: Annotated[
         bool, typer.Option("--only-report", help="Run nothing; show what the results hold, complete or not.")
     ] = False,
@@ -373,6 +377,7 @@ def bench(
                 workers=workers,
                 results=results,
                 report=report,
+                html=html,
                 rates=rates,
                 rate_seeds=numbers(rate_seeds, option="--rate-seeds", kind=int),
                 only_report=only_report,

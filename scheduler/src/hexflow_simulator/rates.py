@@ -7,6 +7,7 @@ work that was stopped goes on where it was.
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from statistics import median
@@ -76,7 +77,9 @@ class Quest:
         return cell.trial(self.policy, self.seed, dict(self.parameters))
 
 
-def find(quest: Quest, known: Mapping[str, TrialResult]) -> tuple[float, list[TrialResult]]:
+def find(
+    quest: Quest, known: Mapping[str, TrialResult], run: Callable[[Trial], TrialResult] = run_trial
+) -> tuple[float, list[TrialResult]]:
     """Return the load that is sustained (0 if none is), and the results that were not ``known`` by their key."""
     made: dict[str, TrialResult] = {}
 
@@ -84,10 +87,23 @@ def find(quest: Quest, known: Mapping[str, TrialResult]) -> tuple[float, list[Tr
         trial = quest.trial(load)
         found = known.get(trial.key) or made.get(trial.key)
         if found is None:
-            found = made[trial.key] = run_trial(trial)
+            found = made[trial.key] = run(trial)
         return found.figures.req95 <= SCALE
 
     return sustainable_rate(holds, guess=1.0) or 0.0, list(made.values())
+
+
+def found_before(quests: Iterable[Quest], known: Mapping[str, TrialResult]) -> dict[Quest, float]:
+    """Return the loads of those quests whose every step is known."""
+
+    def missing(trial: Trial) -> TrialResult:
+        raise KeyError(trial.key)
+
+    found: dict[Quest, float] = {}
+    for quest in quests:
+        with suppress(KeyError):
+            found[quest], _ = find(quest, known, missing)
+    return found
 
 
 def run_quests(

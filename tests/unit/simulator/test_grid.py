@@ -4,12 +4,14 @@ import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hexflow_simulator.benchmark import run_grid
+from hexflow_simulator.comparison import CellComparison
 from hexflow_simulator.grid import Grid, claims, gpu_types, is_large, is_unequal
-from hexflow_simulator.gridreport import page
+from hexflow_simulator.gridreport import grid_report, markdown
 from hexflow_simulator.ledger import Ledger, LedgerError, read_results
 from hexflow_simulator.measure import Figures
 from hexflow_simulator.rates import Quest, find, quests_of, rate_table, run_quests
@@ -54,6 +56,11 @@ def made_up(grid: Grid, p95s: Mapping[str, float]) -> dict[str, TrialResult]:
     return results
 
 
+def page(grid: Grid, cells: Sequence[CellComparison], **told: Any) -> str:
+    """Return the page of some cells."""
+    return markdown(grid_report(grid, cells, code="abc1234", **told))
+
+
 P95S = {"LeastHarm": 10.0, "RoundRobin": 30.0, "HexGenFlow": 12.0, CLAIRVOYANT: 8.0}
 
 
@@ -83,30 +90,30 @@ def test_claims_say_what_was_found() -> None:
 
 def test_the_page_names_cells_claims_and_what_is_lost() -> None:
     results = made_up(SMALL, P95S)
-    text = page(SMALL, [*SMALL.comparisons(results)], code="abc1234")
-    assert "results of abc1234" in text
+    text = page(SMALL, [*SMALL.comparisons(results)])
+    assert "Results of: abc1234" in text
     assert "| S7 | 0.8 | HexGenFlow (beta 0.1) | 1.200 (1.20-1.20) |" in text
     assert "| 8.0 | 1.25 |" in text  # the bound, and how far above it we are
-    assert "Of 2 cells 2 are won and 0 lost" in text
+    assert "Of 2 cells LeastHarm wins 2 and loses 0" in text
     lost = made_up(SMALL, {**P95S, "HexGenFlow": 8.0})
-    text = page(SMALL, [*SMALL.comparisons(lost)], code="abc1234")
-    assert "0 are won and 2 lost by the median of P95, 2 of them by more than 1%" in text
-    assert "**does not hold**" in text
+    text = page(SMALL, [*SMALL.comparisons(lost)])
+    assert "wins 0 and loses 2 by the median of P95, 2 of them by more than 1%" in text
+    assert "does not hold" in text
 
 
 def test_a_page_of_some_of_the_cells_says_how_many_are_missing() -> None:
     results = made_up(SMALL, P95S)
     some = {key: result for key, result in results.items() if "S7" not in key}
-    text = page(SMALL, [*SMALL.comparisons(some)], code="abc")
-    assert "**1 of 2 cells are complete.**" in text
-    assert "No cell is complete yet" in page(SMALL, [], code="abc")
+    text = page(SMALL, [*SMALL.comparisons(some)])
+    assert "1 of 2 are complete" in text
+    assert "No cell is complete yet" in page(SMALL, [])
 
 
 def test_results_without_bounds_have_a_page_too() -> None:
     results = {key: each for key, each in made_up(SMALL, P95S).items() if each.trial.policy != CLAIRVOYANT}
     (first, _) = SMALL.comparisons(results)
     assert first.bound is None
-    assert "S1" in page(SMALL, [first], code="abc")
+    assert "S1" in page(SMALL, [first])
 
 
 def test_a_grid_runs_cell_by_cell_and_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -179,7 +186,7 @@ def test_rates_are_compared_seed_by_seed_with_the_best_rival() -> None:
     assert [claim.found for claim in table.claims] == pytest.approx([1.35, 3.0])
     assert all(claim.holds for claim in table.claims)
     assert table.policies[:2] == ["LeastHarm", "RoundRobin"]
-    assert "1.35 | 3.00" in page(SMALL, [], code="abc", rates=table)
+    assert "1.35 | 3.00" in page(SMALL, [], rates=table)
 
 
 def test_a_rate_is_looked_for_among_what_is_known_first() -> None:
