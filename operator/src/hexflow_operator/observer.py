@@ -7,7 +7,16 @@ from typing import Final
 from hexflow_cluster import Cluster, Kind, selector_text
 from hexflow_operator.cache import Cache
 from hexflow_operator.feed import Feed
-from hexflow_operator.observed import ROUTER_NAME, Key, Manifest, Observed, Refusal, RouterReport
+from hexflow_operator.observed import (
+    ROUTER_NAME,
+    Key,
+    Manifest,
+    Observed,
+    Refusal,
+    RouterReport,
+    key_of_child,
+)
+from hexflow_operator.plan import MONITOR_KIND
 from hexflow_operator.resync import Resync
 
 API_VERSION: Final = "hexflow.dev/v1alpha1"
@@ -17,6 +26,7 @@ KINDS: Final = {
 }
 POD: Final = Kind("v1", "Pod")
 CONFIG_MAP: Final = Kind("v1", "ConfigMap")
+MONITOR: Final = Kind(*MONITOR_KIND)
 
 
 class Observer:
@@ -44,7 +54,7 @@ class Observer:
             primary=primary,
             pools=pools,
             workflows=self._cache.workflows(key.namespace),
-            children=self._cache.children(key),
+            children=(*self._children(key), *await self._monitors(key)),
             pods=await self._pods(key, primary),
             router=self._cache.find("Deployment", key.namespace, ROUTER_NAME),
             router_pods=self._cache.pods(router),
@@ -62,7 +72,7 @@ class Observer:
             known = self._cache.find(*key)
             live = await self._cluster.find(KINDS[key.kind], key.name, namespace=key.namespace)
             right = _same(known, live)
-            if known is not None and not _same_object(known, live):
+            if known and (live is None or known["metadata"]["uid"] != live["metadata"]["uid"]):
                 self._feed.gone(known)
             if live is not None:
                 self._feed.seen(live)
@@ -76,6 +86,16 @@ class Observer:
             return self._cache.pods(key)
         listing = await self._cluster.list(POD, namespace=key.namespace, labels=selector_text(selector))
         return listing.items
+
+    def _children(self, key: Key) -> tuple[Manifest, ...]:
+        return tuple(each for each in self._cache.children(key) if each["kind"] != MONITOR.kind)
+
+    async def _monitors(self, key: Key) -> tuple[Manifest, ...]:
+        """Return the router's ServiceMonitor. It is read and not watched: most clusters have no such kind."""
+        if key.kind != "Router":
+            return ()
+        found = await self._cluster.find(MONITOR, ROUTER_NAME, namespace=key.namespace)
+        return () if found is None or key_of_child(found) != key else (found,)
 
     async def _config_maps(self, key: Key, pools: tuple[Manifest | None, ...]) -> tuple[Manifest, ...]:
         names = sorted(
@@ -95,7 +115,3 @@ def _same(known: Manifest | None, live: Manifest | None) -> bool:
     if known is None or live is None:
         return known is live
     return bool(known["metadata"]["resourceVersion"] == live["metadata"]["resourceVersion"])
-
-
-def _same_object(known: Manifest, live: Manifest | None) -> bool:
-    return live is not None and bool(known["metadata"]["uid"] == live["metadata"]["uid"])

@@ -308,3 +308,24 @@ def test_the_config_maps_that_pools_name_are_read() -> None:
         world.reconcile(key)
         assert [each["metadata"]["name"] for each in world.observed[-1].config_maps] == ["speed"]
     assert world.server.reads == [("get", "ConfigMap")] * 2
+
+
+async def test_the_routers_service_monitor_is_read_anew_each_time_since_nobody_watches_it() -> None:
+    world = World(lambda key, observed: Plan())
+    labels = {"hexflow.dev/part": "router"}
+    monitor = {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": {"name": ROUTER_NAME, "namespace": "team", "labels": labels},
+        "spec": {},
+    }
+    world.feed.wrote(world.server.put(monitor), by=ROUTER)
+    world.server.put({**monitor, "spec": {"changed": "by hand"}})
+    await world.reconciler.reconcile(ROUTER)
+    assert [each["spec"] for each in world.observed[-1].children] == [{"changed": "by hand"}]
+    world.server.remove("ServiceMonitor", ROUTER_NAME)
+    await world.reconciler.reconcile(ROUTER)
+    assert world.observed[-1].children == ()
+    world.server.put({**monitor, "metadata": {"name": ROUTER_NAME, "namespace": "team"}})
+    await world.reconciler.reconcile(ROUTER)
+    assert world.observed[-1].children == (), "that of somebody else is not ours to delete"
