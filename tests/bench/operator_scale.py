@@ -141,7 +141,7 @@ def measure(server: ApiServer, variant: str, *, rest_seconds: float, wishes: arg
         after = process.cpu_times()
         share = (after.user + after.system - before.user - before.system) / rest_seconds
         say(
-            f"{variant:6} rest: {100 * share:.2f} % of a core over {rest_seconds:.0f} s, {sum(ours(log).values())} writes but for the Lease"
+            f"{variant:6} rest: {100 * share:.2f} % of a core over {rest_seconds:.0f} s, {sum(ours(log).values())} writes but for the Lease {dict(ours(log)) or ''}"
         )
     server.folder.stop(variant, grace_seconds=15)
     clear(api, namespaces=wishes.namespaces)

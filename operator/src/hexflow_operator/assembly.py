@@ -90,7 +90,7 @@ class Term:
                 now=time.time,
                 every_seconds=settings.report_seconds,
             )
-            observer = Observer(self._cluster, self.cache, self.feed, self._resync, reports=reports)
+            observer = Observer(self._cluster, self.cache, self.feed, self._resync, reports=reports.said)
             reconciler = Reconciler(
                 self._cluster,
                 self.cache,

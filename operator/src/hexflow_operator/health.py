@@ -43,14 +43,13 @@ class Health:
             found.append(f"the event loop was {self.lag_seconds:.0f} s late")
         return found
 
-    async def keep_time(self, record: Callable[[float], None]) -> None:
+    async def keep_time(self) -> None:
         """Measure for ever how late the event loop is."""
         loop = asyncio.get_running_loop()
         while True:
             due = loop.time() + TICK_SECONDS
             await asyncio.sleep(TICK_SECONDS)
             self.lag_seconds = max(0.0, loop.time() - due)
-            record(self.lag_seconds)
 
 
 async def serve(

@@ -119,9 +119,7 @@ async def _serve(settings: Settings, connection: Connection) -> None:
             f"port {settings.port} of {settings.host} cannot be listened on ({error.strerror}): choose another"
             " with --port (0 takes a free one)"
         ) from None
-    keeping_time = asyncio.create_task(
-        health.keep_time(lambda lag: metrics.set("hexflow_operator_loop_lag_seconds", lag))
-    )
+    keeping_time = asyncio.create_task(health.keep_time())
     try:
         stop = _stop_on_signals()
         if await _unless(stop, _await_kinds(plain, health)) and await _unless(stop, leadership.acquire()):

@@ -92,13 +92,6 @@ TABLE: Final[tuple[Metric, ...]] = (
         "The sum over all replicas should be 1. 0 for longer than a minute: nobody acts; look at the Lease.",
     ),
     Metric(
-        "hexflow_operator_loop_lag_seconds",
-        "gauge",
-        "",
-        "How late the event loop was last.",
-        "Above a second: the process gets too little CPU; raise its limit.",
-    ),
-    Metric(
         "hexflow_operator_router_reports_total",
         "counter",
         "outcome",

@@ -7,7 +7,7 @@ it is not, the resource is read live and the plan made anew, so that nothing is 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from hexflow_cluster import (
     Cluster,
@@ -36,11 +36,8 @@ CONTROLLER: Final = "hexflow.dev/hexflow-operator"
 """Who says so, in events."""
 
 
-class Planner(Protocol):
-    """What decides: `plan.plan`."""
-
-    def __call__(self, key: Key, observed: Observed, defaults: Defaults, now: float) -> Plan:
-        """Return what has to be done for ``key``; ``now`` is seconds since the epoch."""
+Planner = Callable[[Key, Observed, Defaults, float], Plan]
+"""What decides: `plan.plan`; the number is seconds since the epoch."""
 
 
 class Incomplete(Exception):

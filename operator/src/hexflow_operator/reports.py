@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final
 
 from hexflow_operator.observed import RouterReport
@@ -19,7 +19,7 @@ Fetch = Callable[[str], Awaitable[Mapping[str, Any]]]
 """From a namespace to what its router answers. Raises OSError or ValueError where it does not, or not JSON."""
 
 
-class Reports(Mapping[str, RouterReport]):
+class Reports:
     """Hold what the router of each namespace said last."""
 
     def __init__(
@@ -34,17 +34,9 @@ class Reports(Mapping[str, RouterReport]):
         """``changed`` is called with a namespace whose router says something else, or nothing any more."""
         self._fetch, self._namespaces, self._changed, self._now = fetch, namespaces, changed, now
         self._every = every_seconds
-        self._reports: dict[str, RouterReport] = {}
+        self.said: dict[str, RouterReport] = {}
+        """By namespace."""
         self._misses: dict[str, int] = {}
-
-    def __getitem__(self, namespace: str) -> RouterReport:
-        return self._reports[namespace]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._reports)
-
-    def __len__(self) -> int:
-        return len(self._reports)
 
     async def run(self) -> None:
         """Ask every router once in a while, for ever."""
@@ -55,9 +47,9 @@ class Reports(Mapping[str, RouterReport]):
     async def ask_all(self) -> None:
         """Ask every router once."""
         namespaces = self._namespaces()
-        for namespace in [*self._reports]:
+        for namespace in [*self.said]:
             if namespace not in namespaces:
-                del self._reports[namespace]
+                del self.said[namespace]
                 self._misses.pop(namespace, None)
         turns = asyncio.Semaphore(AT_A_TIME)
 
@@ -68,18 +60,18 @@ class Reports(Mapping[str, RouterReport]):
         await asyncio.gather(*(one(namespace) for namespace in namespaces))
 
     async def _ask(self, namespace: str) -> None:
-        known = self._reports.get(namespace)
+        known = self.said.get(namespace)
         try:
             content = await self._fetch(namespace)
         except (OSError, TimeoutError, ValueError) as error:
             misses = self._misses[namespace] = self._misses.get(namespace, 0) + 1
             _log.debug("the router of %s does not answer: %s", namespace, error)
             if known is not None and misses >= MISSES_BEFORE_SILENT:
-                del self._reports[namespace]
+                del self.said[namespace]
                 self._changed(namespace)
             return
         self._misses.pop(namespace, None)
-        self._reports[namespace] = RouterReport(at=self._now(), content=content)
+        self.said[namespace] = RouterReport(at=self._now(), content=content)
         if known is None or _text(known.content) != _text(content):
             self._changed(namespace)
 

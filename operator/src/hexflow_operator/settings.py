@@ -4,6 +4,7 @@ A flag wins over its environment variable (``HEXFLOW_OPERATOR_PORT`` for ``--por
 """
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -102,14 +103,9 @@ class Settings(BaseSettings):
     @property
     def defaults(self) -> Defaults:
         """What a plan fills in where a resource says nothing."""
+        ours = type(self).model_fields
         return Defaults(
-            engine_image=self.engine_image,
-            router_image=self.router_image,
-            emulator_image=self.emulator_image,
-            image_pull_policy=self.image_pull_policy,
-            image_pull_secrets=self.image_pull_secrets,
-            router_cluster_role=self.router_cluster_role,
-            tuner_cluster_role=self.tuner_cluster_role,
+            **{each.name: getattr(self, each.name) for each in fields(Defaults) if each.name in ours}
         )
 
     @classmethod
