@@ -252,7 +252,7 @@ _ALL = (
         "X6",
         "64 instances: H100 x 8, A100 x 24, A6000 x 20, L40S x 12; 70B natural, 100 databases",
         Stream(gpus=FLEETS["fleet64"], size="70B", mix="natural", databases=100),
-        rate=13.0,
+        rate=13.5,
         count=4000,
     ),
 )
