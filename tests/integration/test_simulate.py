@@ -139,6 +139,10 @@ def test_what_is_wrong_is_one_paragraph(
             "trace.csv:3: an arrival at -1.0, before the start",
         ),
         ((), "trace.csv: an empty file"),
+        (
+            ("arrival_s,input_tokens,output_tokens", "0,nan,5"),
+            "trace.csv:2: input_tokens is 'nan', no whole number",
+        ),
     ],
 )
 def test_a_bad_trace_is_told_with_file_and_line(tmp_path: Path, lines: tuple[str, ...], words: str) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from hexflow_simulator.contests import Stopped, run_all
 from hexflow_simulator.fleetfile import FleetFile, read_fleet
 from hexflow_simulator.report import Report
 from hexflow_simulator.standings import Measure, Standings, standings
-from hexflow_simulator.traffic import FIRST_SEED, Recorded, Traffic
+from hexflow_simulator.traffic import FIRST_SEED, MOST_RESAMPLED, Recorded, Traffic
 
 PACES = (0.5, 0.75, 1.25, 1.5)
 """Further rates of the curve in a report, as multiples of the traffic's own."""
@@ -92,10 +93,17 @@ async def simulate(options: SimulateOptions) -> int:
     except asyncio.CancelledError:
         work.stop.set()
         await running
-        if work.results:
-            _show(work, fleet, options, measure, complete=False)
+        _show(work, fleet, options, measure)
         raise
-    _show(work, fleet, options, measure, complete=True)
+    except (InvalidTrace, InvalidWorkload) as error:  # the file has changed since it was checked
+        raise CommandError(str(error), code=ExitCode.USAGE, reason=type(error).__name__) from error
+    except BrokenProcessPool as error:
+        raise CommandError(
+            "A process of the simulation was killed, perhaps for memory; try --workers 1, or fewer --queries.",
+            code=ExitCode.ENVIRONMENT,
+            reason="ProcessKilled",
+        ) from error
+    _show(work, fleet, options, measure)
     return ExitCode.DONE
 
 
@@ -116,7 +124,7 @@ class _Work:
         """What is about to happen."""
         runs, queries = len(self.contest.runs), self.contest.traffic.count
         processes = "" if self._workers == 1 else f" in {self._workers} processes"
-        return f"{runs} runs of {queries:,} queries{processes}; ctrl-C shows what there is by then."
+        return f"{runs} run{'s' if runs > 1 else ''} of {queries:,} queries{processes}; ctrl-C shows what there is by then."
 
     def run(self) -> None:
         """Run everything; ends early, and quietly, once ``stop`` is set."""
@@ -135,17 +143,18 @@ class _Work:
                 ):
                     self.results.append(result)
                 for seed in self.contest.seeds:
-                    if self.stop.is_set():
-                        return
-                    self.bounds[seed] = bound(self.contest, seed)
+                    self.bounds[seed] = bound(self.contest, seed, note=self._obey)
             except Stopped:
                 return
 
+    def _obey(self) -> None:
+        if self.stop.is_set():
+            raise Stopped
 
-def _show(
-    work: _Work, fleet: FleetFile, options: SimulateOptions, measure: Measure, *, complete: bool
-) -> None:
+
+def _show(work: _Work, fleet: FleetFile, options: SimulateOptions, measure: Measure) -> None:
     contest = work.contest
+    complete = len(work.results) == len(contest.runs)
     try:
         found = standings(
             work.results, contest.entries, measure=measure, bounds=work.bounds, complete=complete
@@ -234,6 +243,13 @@ def _measure(name: str) -> Measure:
 
 def _seeds(wanted: int | None, traffic: Traffic) -> tuple[int, ...]:
     count = wanted or (1 if _is_recorded(traffic) and traffic.count >= ONE_SEED_FROM else SEEDS)
+    if _is_recorded(traffic) and count > 1 and traffic.count > MOST_RESAMPLED:
+        raise CommandError(
+            f"A trace of {traffic.count:,} queries is too large to draw others from; take --seeds 1, or at most "
+            f"{MOST_RESAMPLED:,} of its --queries.",
+            code=ExitCode.USAGE,
+            reason="TraceTooLarge",
+        )
     return tuple(range(FIRST_SEED, FIRST_SEED + count))
 
 

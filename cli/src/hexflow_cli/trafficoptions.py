@@ -7,9 +7,9 @@ from hexflow_cli.exitcode import CommandError, ExitCode
 from hexflow_simulator.arrivals import Arrivals, Gamma, Poisson
 from hexflow_simulator.fleet import SimulatedInstance
 from hexflow_simulator.fleetfile import FleetFile
-from hexflow_simulator.importing import open_trace
+from hexflow_simulator.importing import Listed, open_trace
 from hexflow_simulator.mix import mix_named
-from hexflow_simulator.requestfile import read_arrivals
+from hexflow_simulator.requestfile import RequestFile, read_arrivals
 from hexflow_simulator.slo import warm_base
 from hexflow_simulator.traffic import Generated, Recorded, Traffic, recorded_base, unserved
 from hexflow_simulator.workload import SLO_FACTOR, Workload
@@ -61,6 +61,8 @@ def _recorded(options: TrafficOptions, fleet: FleetFile) -> Recorded:
         arrivals=None if options.rate is None else Poisson(options.rate),
     )
     if options.model is None:
+        if len(fleet.models) > 1 and isinstance(trace, RequestFile | Listed):
+            raise _several(fleet, "the trace")
         stranger = unserved(trace, fleet.instances)
         if stranger is not None:
             where = "" if stranger.pools is None else f" in the pools {', '.join(sorted(stranger.pools))}"
@@ -90,9 +92,7 @@ def _generated(options: TrafficOptions, fleet: FleetFile) -> Generated:
     assert options.mix is not None  # noqa: S101
     mix = mix_named(options.mix)
     if options.model is None and len(fleet.models) > 1:
-        raise _wrong(
-            f"The fleet has several models ({', '.join(fleet.models)}); say with --model which the mix is for."
-        )
+        raise _several(fleet, "the mix")
     model = options.model or fleet.models[0]
     base = warm_base(mix, [each.true_profile for each in _able(fleet, model)])
     arrivals, rate = _arrivals(options)
@@ -128,6 +128,12 @@ def _arrivals(options: TrafficOptions) -> tuple[Arrivals, float]:
     if options.cv is not None:
         return Gamma(options.rate, options.cv), options.rate
     return Poisson(options.rate), options.rate
+
+
+def _several(fleet: FleetFile, what: str) -> CommandError:
+    return _wrong(
+        f"The fleet has several models ({', '.join(fleet.models)}); say with --model which {what} is for."
+    )
 
 
 def _able(fleet: FleetFile, model: str | None) -> list[SimulatedInstance]:

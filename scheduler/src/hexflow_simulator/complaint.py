@@ -27,3 +27,7 @@ class InvalidTrace(ValueError):
         self.what = what
         self.remedy = remedy
         super().__init__(f"{where}: {what}; {remedy}")
+
+    def __reduce__(self) -> tuple[type["InvalidTrace"], tuple[Where, str, str]]:
+        """Let it travel from a worker to whoever waits for its result."""
+        return InvalidTrace, (self.where, self.what, self.remedy)

@@ -214,10 +214,11 @@ class Bound:
     scales: Points
 
 
-def bound(contest: Contest, seed: int) -> Bound:
-    """Return the bound of a seed."""
+def bound(contest: Contest, seed: int, *, note: Callable[[], None] = lambda: None) -> Bound:
+    """Return the bound of a seed; ``note`` is called before each query and may raise what ends it."""
     tally = Tally()
     for query in contest.traffic.queries(seed):
+        note()
         seconds = critical_path(query, contest.fleet)
         tally.add(
             QueryResult(

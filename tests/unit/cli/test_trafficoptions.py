@@ -112,6 +112,13 @@ def test_of_several_models_one_must_be_named(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="several models"):
         traffic_of(TrafficOptions(mix="short", rate=1.0), two)
     assert traffic_of(TrafficOptions(mix="short", rate=1.0, model=CODER), two).count == 500
+    requests = a_csv(tmp_path, "0,10,10", "2,10,10")
+    with pytest.raises(CommandError, match="which the trace is for"):
+        recorded(two, requests)
+    assert {query.model for query in recorded(two, requests, model=CODER).queries(1)} == {CODER}
+    # A trace that says its models needs no word.
+    own = a_file(tmp_path, HEADER, a_line(model=CODER))
+    assert recorded(two, own).count == 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hexflow_scheduler import Estimates, UnknownPolicy
+from hexflow_scheduler import Estimates, Profile, UnknownPolicy
 from hexflow_simulator.contest import Contest, Entry, RunResult, bound, prepare, run
 from hexflow_simulator.contests import Stopped, run_all
 from hexflow_simulator.measure import figures
@@ -77,6 +77,14 @@ def test_nothing_beats_the_bound(contest: Contest, results: list[RunResult]) -> 
         assert (least.p50, least.p95, least.req95) < (each.figures.p50, each.figures.p95, each.figures.req95)
 
 
+def test_reckoning_the_bound_can_be_ended(contest: Contest) -> None:
+    def stop() -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        bound(contest, 1, note=stop)
+
+
 def test_a_query_without_an_answer_is_counted_with_its_reason(contest: Contest) -> None:
     tiny = tuple(replace(each, instance=replace(each.instance, max_context=500)) for each in contest.fleet)
     small = replace(contest, fleet=tiny)
@@ -129,6 +137,6 @@ def test_the_plain_policy_is_no_better_where_instances_differ() -> None:
     assert ours.figures.p95 < plain.figures.p95
 
 
-def _slower(contest: Contest):  # type: ignore[no-untyped-def]
+def _slower(contest: Contest) -> Profile:
     profile = contest.fleet[1].instance.profile
     return replace(profile, t0=profile.t0 * 4, c1=profile.c1 * 4)

@@ -1,12 +1,13 @@
 """Whatever kind of trace it is, one function opens it."""
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
 
 from hexflow_simulator.arrivals import Poisson
-from hexflow_simulator.complaint import InvalidTrace
+from hexflow_simulator.complaint import InvalidTrace, Where
 from hexflow_simulator.importing import open_trace
 from support.tracefiles import HEADER, a_file, a_line
 
@@ -46,3 +47,10 @@ def test_a_file_of_no_known_kind_is_refused(tmp_path: Path) -> None:
         open_trace(a_file(tmp_path, '{"what": "ever"}'))
     with pytest.raises(InvalidTrace, match="no column arrival_s"):
         open_trace(a_file(tmp_path, "Dear reader,"))
+
+
+def test_a_complaint_is_the_same_after_it_has_travelled_from_another_process() -> None:
+    complaint = InvalidTrace(Where("a.csv", 3), "no time", "give one")
+    travelled = pickle.loads(pickle.dumps(complaint))
+    assert str(travelled) == str(complaint) == "a.csv:3: no time; give one"
+    assert travelled.where == complaint.where
