@@ -24,7 +24,7 @@ from hexflow_api.tuned import IN_FORCE_KEY, OUTCOME_KEY, RECOMMENDED_KEY
 from hexflow_cli.console import print_json, say, stderr, stdout
 from hexflow_cli.exitcode import CommandError, ExitCode
 from hexflow_cli.reporttable import show_report
-from hexflow_scheduler import Estimates, InvalidParameter, Parameters, Policy, UnknownPolicy
+from hexflow_scheduler import DEFAULT_POLICY, Estimates, InvalidParameter, Parameters, Policy, UnknownPolicy
 from hexflow_simulator.complaint import InvalidTrace, InvalidWorkload
 from hexflow_simulator.eventimport import EventLogFile
 from hexflow_simulator.fleet import SimulatedInstance
@@ -38,7 +38,7 @@ from hexflow_simulator.traffic import unserved
 from hexflow_simulator.tune import knob_of, tune
 from hexflow_simulator.tunereport import tuning_report
 from hexflow_simulator.tunespec import DEFAULTS, TuneSpec, tune_spec
-from hexflow_simulator.tuning import SpeedFit, TuningResult
+from hexflow_simulator.tuning import SpeedFit, TuningResult, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,13 +102,13 @@ def tune_command(options: TuneOptions) -> int:
             workflow=options.workflow or "",
             others=_others(given, spec),
             estimates=given.estimates,
-            advice=tuple(BASELINES.values()) if options.advice else (),
+            advice=(DEFAULT_POLICY, *BASELINES.values()) if options.advice else (),
             speeds=given.speeds,
             replicas=options.replicas,
             progress=progress,
         )
     _show(options, given, spec, result)
-    return ExitCode.DONE
+    return ExitCode.FAILED if result.verdict is Verdict.TOO_FEW_QUERIES else ExitCode.DONE
 
 
 def _given(options: TuneOptions) -> _Given:
