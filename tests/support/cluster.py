@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def api_server() -> Iterator[ApiServer]:
     """Run etcd and an API server: custom resources, CEL, rights; nobody acts on what is written (tier a)."""
-    binaries = _binaries("a")
+    binaries = binaries_or_skip("a")
     with RunFolder() as folder:
         server = ApiServer(binaries=binaries, folder=folder)
         try:
@@ -49,7 +49,7 @@ def control_plane(api_server: ApiServer, definitions: None) -> Iterator[ControlP
 
     Our custom resources come first: the garbage collector looks for new kinds but every half minute.
     """
-    _binaries("b")
+    binaries_or_skip("b")
     controllers = ControlPlane(api_server)
     try:
         yield controllers
@@ -98,7 +98,7 @@ def api_proxy(api_server: ApiServer) -> Iterator[ApiProxy]:
         yield proxy
 
 
-def _binaries(tier: str) -> Path:
+def binaries_or_skip(tier: str) -> Path:
     """Return the folder of the binaries, or skip the test where one is missing; under CI that is an error."""
     try:
         return binaries(tier)

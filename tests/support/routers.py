@@ -158,12 +158,18 @@ class RouterCluster:
 
     # routers
 
-    async def router(self, *arguments: str, url: str | None = None, ready: bool = True) -> "ClusterRouter":
+    async def router(
+        self,
+        *arguments: str,
+        url: str | None = None,
+        ready: bool = True,
+        ports: tuple[int, int] | None = None,
+    ) -> "ClusterRouter":
         """Start a router process; ``url`` puts a proxy between it and the API server."""
         self.routers += 1
         name = f"router-{self.namespace}-{self.routers}"
         kubeconfig = self.server.service_account(ACCOUNT, namespace=self.namespace, url=url)
-        ports = [_free_port(), _free_port()]
+        ports = ports or (_free_port(), _free_port())
         command: list[str | Path] = [
             *(executable, "-m", "hexflow_router", f"--kubeconfig={kubeconfig}"),
             *("--config-map", ACCOUNT, "--secrets-dir", self.secrets, f"--time-scale={TIME_SCALE}"),
