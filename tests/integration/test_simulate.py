@@ -171,7 +171,6 @@ def test_ctrl_c_shows_what_there_is_and_leaves_nobody(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=hear_interrupts,  # a background job of a shell is born deaf to it
     ) as process:
         parent = psutil.Process(process.pid)
         until(lambda: sum(busy_seconds(child) for child in parent.children(recursive=True)) > 5, seconds=100)
@@ -185,10 +184,6 @@ def test_ctrl_c_shows_what_there_is_and_leaves_nobody(tmp_path: Path) -> None:
     assert "Traceback" not in err
     _, alive = psutil.wait_procs(family, timeout=10)
     assert alive == []
-
-
-def hear_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def busy_seconds(process: psutil.Process) -> float:
