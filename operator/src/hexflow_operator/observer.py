@@ -44,6 +44,8 @@ class Observer:
         """``reports``: by namespace, what its router said last."""
         self._cluster, self._cache, self._feed, self._resync = cluster, cache, feed, resync
         self._reports = reports
+        self._monitored: dict[str, bool] = {}
+        """By namespace, whether its router had a ServiceMonitor at the last look."""
 
     async def observe(self, key: Key, refused: tuple[Refusal, ...]) -> Observed:
         """Return what is known of a key. Raises ClusterError where it has to be read and cannot."""
@@ -91,10 +93,16 @@ class Observer:
         return tuple(each for each in self._cache.children(key) if each["kind"] != MONITOR.kind)
 
     async def _monitors(self, key: Key) -> tuple[Manifest, ...]:
-        """Return the router's ServiceMonitor. It is read and not watched: most clusters have no such kind."""
-        if key.kind != "Router":
+        """Return the router's ServiceMonitor. It is read and not watched: most clusters have no such kind.
+
+        Read where it is wanted or was there, and once in any case, for an earlier process may have made it.
+        """
+        specs = (each["spec"].get("router") or {} for each in self._cache.workflows(key.namespace))
+        wanted = any(spec.get("serviceMonitor") for spec in specs)
+        if key.kind != "Router" or not (wanted or self._monitored.get(key.namespace, True)):
             return ()
         found = await self._cluster.find(MONITOR, ROUTER_NAME, namespace=key.namespace)
+        self._monitored[key.namespace] = found is not None
         return () if found is None or key_of_child(found) != key else (found,)
 
     async def _config_maps(self, key: Key, pools: tuple[Manifest | None, ...]) -> tuple[Manifest, ...]:

@@ -310,7 +310,7 @@ def test_the_config_maps_that_pools_name_are_read() -> None:
     assert world.server.reads.count(("get", "ConfigMap")) == 2
 
 
-async def test_the_routers_service_monitor_is_read_anew_each_time_since_nobody_watches_it() -> None:
+async def test_the_routers_service_monitor_is_read_anew_while_it_is_there_since_nobody_watches_it() -> None:
     world = World(lambda key, observed: Plan())
     labels = {"hexflow.dev/part": "router"}
     monitor = {
@@ -329,3 +329,7 @@ async def test_the_routers_service_monitor_is_read_anew_each_time_since_nobody_w
     world.server.put({**monitor, "metadata": {"name": ROUTER_NAME, "namespace": "team"}})
     await world.reconciler.reconcile(ROUTER)
     assert world.observed[-1].children == (), "that of somebody else is not ours to delete"
+    assert world.server.reads.count(("get", "ServiceMonitor")) == 2, "nobody asks for what was not there"
+    world.told_of(workflow_data("shop", router={"serviceMonitor": True}))
+    await world.reconciler.reconcile(ROUTER)
+    assert world.server.reads.count(("get", "ServiceMonitor")) == 3
