@@ -23,7 +23,7 @@ def unequal() -> list[SimulatedInstance]:
     return [fast, replace(slow, instance=replace(slow.instance, profile=SLOW))]
 
 
-def rare(count: int = 60, **fields: Any) -> list[SimulatedQuery]:
+def rare(count: int = 20, **fields: Any) -> list[SimulatedQuery]:
     """Return queries of two calls that hardly ever meet: then the fast instance is always the better one."""
     stage = a_stage("draft", a_call(100, 200), a_call(100, 200))
     return [a_query(f"q{number}", stage, arrival=300.0 * number, **fields) for number in range(count)]
@@ -66,7 +66,8 @@ def test_a_step_and_the_bounds_are_kept() -> None:
     stepped = tuned(rare(), policy, knob=knob_of(policy, max_step=0.1))
     assert stepped.proposed == pytest.approx(0.1)
     # a tenth is no better by itself (the siblings part all the same), and it is the way to what is
-    assert (stepped.verdict, stepped.parameters["alpha"]) == (Verdict.TUNED, pytest.approx(0.1))
+    assert stepped.changed
+    assert stepped.parameters["alpha"] == pytest.approx(0.1)
     assert "alpha 0 -> 0.1 (on the way to 1)" in stepped.message
     bounded = tuned(rare(), policy, knob=knob_of(policy, low=0.0, high=0.2))
     assert bounded.proposed is not None
