@@ -1,7 +1,7 @@
 """A router's event log as a trace: what was asked, with the lengths that the engines counted.
 
-The log has every call as it was released and what it used. From that a query's stages, their order, and the chains inside them are
-put together again; what an instance or a policy did is left behind. Only queries that ended while the log was
+The log has every call as it was released and what it used. From that a query's stages, their order, the chains inside
+them, and the pauses in which no call was out are put together again; what an instance or a policy did is left behind. Only queries that ended while the log was
 written count: of the others nobody knows the rest.
 """
 
@@ -42,7 +42,8 @@ class _Open:
     calls: dict[str, _Released] = field(default_factory=dict)
     roots: dict[str, list[_Released]] = field(default_factory=dict)
     """Calls that no other call of their stage released, by stage in the order of their first release."""
-    done: bool = False
+    ended: float | None = None
+    """When its answer was there; None while it is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ class EventLogFile:
         for _, run, _ in _followed(self.path, waiting, self.complete):
             while waiting:
                 query_id, query = next(iter(waiting.items()))
-                if not query.done:
+                if query.ended is None:
                     break
                 del waiting[query_id]
                 last = max(last, query.arrival - self.first)
@@ -120,7 +121,9 @@ def _followed(
         if record.input == START:
             yield number, run, None
             run += 1
-            begun = record.now  # above zero where the log only goes on here: what began before is not all there
+            begun = (
+                record.now
+            )  # above zero where the log only goes on here: what began before is not all there
             waiting.clear()
             calls.clear()
             continue
@@ -142,7 +145,7 @@ def _followed(
                 query.calls[record.arguments["call_id"]].usage = record.arguments["usage"]
         for ended in _ended(record, waiting, calls):
             if query := waiting.get(ended):
-                query.done = True
+                query.ended = record.now
                 yield number, run, ended
 
 
@@ -222,29 +225,32 @@ def _ended(record: Record, waiting: dict[str, _Open], calls: dict[str, str]) -> 
 
 def _simulated(query_id: str, query: _Open, *, arrival: float) -> SimulatedQuery:
     head = next(iter(query.calls.values())).call
-    stages = {
-        name: tuple(call for root in roots for call in _calls(root)) for name, roots in query.roots.items()
-    }
     spans = {
         name: (
             min(each.at for each in query.calls.values() if each.call.stage == name),
             max(each.ended or each.at for each in query.calls.values() if each.call.stage == name),
         )
-        for name in stages
+        for name in query.roots
     }
     after = _order(spans)
+    stages: list[SimulatedStage] = []
+    before: tuple[str, ...] = ()
+    for name, roots in query.roots.items():
+        ready = max([query.arrival, *(spans[each][1] for each in after[name] or before)])
+        calls = tuple(call for root in roots for call in _calls(root, ready))
+        stages.append(SimulatedStage(name=name or "call", calls=calls, after=after[name]))
+        before = (name,)
+    last = max(end for _, end in spans.values())
     return SimulatedQuery(
         query_id=query_id,
         arrival=arrival,
-        stages=tuple(
-            SimulatedStage(name=name or "call", calls=calls, after=after[name])
-            for name, calls in stages.items()
-        ),
+        stages=tuple(stages),
         model=head.model,
         workflow=head.workflow,
         tenant=head.tenant,
         pools=head.pools,
         slo_seconds=None if head.deadline is None else head.deadline - head.query_arrival,
+        closing_seconds=0.0 if query.ended is None else max(0.0, query.ended - last),
     )
 
 
@@ -262,9 +268,13 @@ def _order(spans: dict[str, tuple[float, float]]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _calls(released: _Released) -> tuple[SimulatedCall, ...]:
-    """Return a call with those after it; one that was never answered is left out, those after it are not."""
-    then = tuple(call for child in released.children for call in _calls(child))
+def _calls(released: _Released, ready: float) -> tuple[SimulatedCall, ...]:
+    """Return a call, which waited for nothing any more from ``ready`` on, with those after it.
+
+    One that was never answered is left out, those after it are not.
+    """
+    ended = released.ended or released.at
+    then = tuple(call for child in released.children for call in _calls(child, ended))
     if released.usage is None:
         return then
     call, usage = released.call, released.usage
@@ -288,6 +298,7 @@ def _calls(released: _Released) -> tuple[SimulatedCall, ...]:
             max_tokens=max(call.max_tokens, output),
             prefix=tuple(prefix),
             then=then,
+            pause_seconds=max(0.0, released.at - ready),
         )
 
     # several samples of one call decode side by side, as so many calls would

@@ -19,12 +19,15 @@ class SimulatedCall:
     prefix: tuple[PrefixBlock, ...] = ()
     """Leading blocks of its prompt that others may share, in order (template, schema, question)."""
     then: tuple["SimulatedCall", ...] = ()
-    """Calls that its end releases together, within the same stage (a chain of corrections)."""
+    """Calls that its end releases, within the same stage (a chain of corrections)."""
+    pause_seconds: float = 0.0
+    """From the end of what it comes after to its release, while no engine has to do with the query: a statement
+    runs, an answer is on its way. Calls with the same pause are released together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedStage:
-    """Describe one stage: its calls are released together when those of ``after`` are all done."""
+    """Describe one stage: its calls are released when those of ``after`` are all done, together unless they pause."""
 
     name: str
     calls: tuple[SimulatedCall, ...]
@@ -50,3 +53,5 @@ class SimulatedQuery:
     """Its end-to-end deadline, from its arrival; None where nobody stated one."""
     base_seconds: float | None = None
     """What its SLO scale is measured by (Req95 = the smallest multiple of it with 95 % in time)."""
+    closing_seconds: float = 0.0
+    """From the end of its last call to its answer."""

@@ -3,10 +3,12 @@
 It keeps the engine's own time, as the emulator does: while a server is slow, less of it passes.
 """
 
+from collections.abc import Callable
 from math import inf
 from typing import Protocol
 
 from hexflow_scheduler import Instance
+from hexflow_simulator.engine import Engine
 from hexflow_simulator.fleet import SimulatedInstance
 from hexflow_simulator.request import EngineRequest, Finished
 
@@ -29,6 +31,14 @@ class EngineModel(Protocol):
     def next_event(self) -> float | None:
         """Return the next instant at which something may change; None while nothing is to be done."""
         ...
+
+
+EngineFactory = Callable[[SimulatedInstance], EngineModel]
+
+
+def continuous_batching(source: SimulatedInstance) -> EngineModel:
+    """Return our engine model of an instance (``engine``)."""
+    return Engine(source.true_profile, source.options)
 
 
 class Server:

@@ -3,7 +3,8 @@
 Queries arrive with the true lengths of their calls; each stage's calls are released to the kernel as the
 router releases them, what the kernel sends goes to a modelled engine, and what the engine finishes goes
 back. Nothing here decides where a call runs. One thing differs from the router: stages that are ready
-together run side by side here, since there is no draft that must go through them in turn.
+together run side by side here, since there is no draft that must go through them in turn. What passes in
+the router while no call is out (statements, answers on their way) is a pause of the trace.
 """
 
 from collections import deque
@@ -26,36 +27,27 @@ from hexflow_scheduler import (
     Parameters,
     Place,
     Policy,
-    Progress,
     RecordingKernel,
     Send,
-    StageTemplate,
     UnknownCall,
     Usage,
-    WorkflowTemplate,
 )
 from hexflow_simulator.account import Account
-from hexflow_simulator.engine import Engine
 from hexflow_simulator.fleet import FleetChange, FleetEvent, SimulatedInstance
 from hexflow_simulator.knowledge import InformedEstimates, Knowledge, informed
 from hexflow_simulator.query import SimulatedCall, SimulatedQuery
 from hexflow_simulator.request import EngineRequest, Finished, RequestTooLargeError
 from hexflow_simulator.result import CallResult, QueryResult, SimulationResult
-from hexflow_simulator.server import EngineModel, Server
-from hexflow_simulator.underway import CallUnderWay, QueryUnderWay
+from hexflow_simulator.server import EngineFactory, Server, continuous_batching
+from hexflow_simulator.underway import CallUnderWay, Pause, QueryUnderWay, Templates, under_way
+
+_Change = FleetEvent | Server | QueryUnderWay | Pause
 
 NOTICE_SECONDS = 5.0
 """Seconds after which a dead server is known to be gone; before that it is only known by its failures."""
 
 HARD_CAP = "HardCap"
 """Reason of a query that took too many times its SLO."""
-
-EngineFactory = Callable[[SimulatedInstance], EngineModel]
-
-
-def continuous_batching(source: SimulatedInstance) -> EngineModel:
-    """Return our engine model of an instance (``engine``)."""
-    return Engine(source.true_profile, source.options)
 
 
 def simulate(
@@ -139,8 +131,8 @@ class _Simulation:
             if event.instance_id not in self.sources:
                 raise ValueError(f"no instance of the fleet is called {event.instance_id!r}")
         self.numbers = count()
-        self.changes: list[tuple[float, int, FleetEvent | Server | QueryUnderWay]] = []
-        """What happens, by time: to servers; that a dead one is noticed; that a query has waited too long."""
+        self.changes: list[tuple[float, int, _Change]] = []
+        """What happens, by time: to a server; a dead one is noticed; a query has waited too long; a pause is over."""
         for event in events:
             self._plan(event.at, event)
         self.servers: list[Server] = []
@@ -153,7 +145,7 @@ class _Simulation:
         self.decisions: deque[Decision] = deque()
         self.live: dict[str, CallUnderWay] = {}
         self.open_queries = 0
-        self.templates: dict[tuple[tuple[str, tuple[str, ...]], ...], WorkflowTemplate] = {}
+        self.templates: Templates = {}
         self.arrived = 0
         self.now = 0.0
         absent = {event.instance_id for event in events if event.kind is FleetChange.JOINS}
@@ -183,6 +175,8 @@ class _Simulation:
                     self._notice(self.now, change)
                 elif isinstance(change, QueryUnderWay):
                     self._expire(self.now, change)
+                elif isinstance(change, Pause):
+                    self._resume(self.now, change)
                 else:
                     self._change(self.now, change)
                 continue
@@ -230,25 +224,11 @@ class _Simulation:
     # Queries
 
     def _arrive(self, now: float, query: SimulatedQuery) -> None:
-        shape = tuple((stage.name, stage.after) for stage in query.stages)
-        template = self.templates.get(shape)
-        if template is None:
-            template = WorkflowTemplate(tuple(StageTemplate(name, after) for name, after in shape))
-            self.templates[shape] = template
-        deadline = expires = None
-        if query.slo_seconds is not None:
-            deadline = query.arrival + query.slo_seconds
-            expires = query.arrival + query.slo_seconds * (self.hard_cap_factor or 1e9)
-        of = QueryUnderWay(
-            query,
-            rank=self.arrived,
-            progress=Progress(template, query.arrival, deadline),
-            expires=expires,
-        )
+        of = under_way(query, rank=self.arrived, templates=self.templates, cap=self.hard_cap_factor)
         self.arrived += 1
         self.open_queries += 1
-        if expires is not None and self.hard_cap_factor is not None:
-            self._plan(expires, of)
+        if of.expires is not None and self.hard_cap_factor is not None:
+            self._plan(of.expires, of)
         self._advance(now, of)
 
     def _advance(self, now: float, of: QueryUnderWay) -> None:
@@ -261,10 +241,34 @@ class _Simulation:
                     return
                 if stage.calls:
                     progress.start(now, name)
-                    self._release(now, of, name, stage.calls, 0)
+                    self._follow(now, of, name, stage.calls, 0)
                 else:
                     progress.skip(now, name)
         if progress.done and not of.closed:
+            if of.query.closing_seconds:
+                self._plan(now + of.query.closing_seconds, Pause(of, "", (), 0))
+            else:
+                self._close(now, of, "")
+
+    def _follow(
+        self, now: float, of: QueryUnderWay, stage: str, truths: Sequence[SimulatedCall], rank: int
+    ) -> None:
+        """Release calls of which what they come after has ended: at once, or each after its pause."""
+        of.open[stage] = of.open.get(stage, 0) + len(truths)
+        for pause in {truth.pause_seconds: None for truth in truths}:
+            together = tuple([truth for truth in truths if truth.pause_seconds == pause])
+            if pause:
+                self._plan(now + pause, Pause(of, stage, together, rank))
+            else:
+                self._release(now, of, stage, together, rank)
+
+    def _resume(self, now: float, pause: Pause) -> None:
+        of = pause.of
+        if of.closed:
+            return
+        if pause.truths:
+            self._release(now, of, pause.stage, pause.truths, pause.rank)
+        else:
             self._close(now, of, "")
 
     def _release(
@@ -307,7 +311,6 @@ class _Simulation:
             live = CallUnderWay(call, truth, of, now)
             self.live[call.call_id] = of.live[call.call_id] = live
             calls.append(call)
-        of.open[stage] = of.open.get(stage, 0) + len(calls)
         self._apply(now, self.kernel.arrive(now, calls))
 
     def _close(self, now: float, of: QueryUnderWay, reason: str) -> None:
@@ -411,7 +414,7 @@ class _Simulation:
             self._give_up(now, of, stage, end)
         elif not of.closed:
             if live.truth.then and end.outcome is Outcome.FINISHED:
-                self._release(now, of, stage, live.truth.then, live.call.round + 1)
+                self._follow(now, of, stage, live.truth.then, live.call.round + 1)
             elif not of.open[stage]:
                 of.progress.finish(now, stage)
                 self._advance(now, of)
@@ -450,7 +453,7 @@ class _Simulation:
         self.known[instance.instance_id] = server
         self._apply(now, self.kernel.instance(now, instance))
 
-    def _plan(self, at: float, change: FleetEvent | Server | QueryUnderWay) -> None:
+    def _plan(self, at: float, change: _Change) -> None:
         heappush(self.changes, (at, next(self.numbers), change))
 
     def _change(self, now: float, event: FleetEvent) -> None:

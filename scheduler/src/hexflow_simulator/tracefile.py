@@ -48,6 +48,7 @@ class _Call(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unknown_f
     max_tokens: _Tokens = _MOST_OUTPUT
     prefix: tuple[_Block, ...] = ()
     then: tuple["_Call", ...] = ()
+    pause_seconds: _Seconds = 0.0
 
 
 class _Stage(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
@@ -66,6 +67,7 @@ class _Query(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unknown_
     pools: tuple[_Name, ...] | None = None
     slo_seconds: Annotated[float, msgspec.Meta(gt=0, le=1e12)] | None = None
     base_seconds: Annotated[float, msgspec.Meta(gt=0, le=1e12)] | None = None
+    closing_seconds: _Seconds = 0.0
 
 
 _QUERY = msgspec.json.Decoder(_Query)
@@ -235,6 +237,7 @@ def _simulated(query: _Query) -> SimulatedQuery:
         pools=None if query.pools is None else frozenset(query.pools),
         slo_seconds=query.slo_seconds,
         base_seconds=query.base_seconds,
+        closing_seconds=query.closing_seconds,
     )
 
 
@@ -245,6 +248,7 @@ def _simulated_call(call: _Call) -> SimulatedCall:
         max_tokens=call.max_tokens,
         prefix=tuple([PrefixBlock(key=block.key, tokens=block.tokens) for block in call.prefix]),
         then=tuple([_simulated_call(later) for later in call.then]) if call.then else (),
+        pause_seconds=call.pause_seconds,
     )
 
 
@@ -264,6 +268,7 @@ def _plain(query: SimulatedQuery) -> _Query:
         pools=None if query.pools is None else tuple(sorted(query.pools)),
         slo_seconds=query.slo_seconds,
         base_seconds=query.base_seconds,
+        closing_seconds=query.closing_seconds,
     )
 
 
@@ -275,4 +280,5 @@ def _plain_call(call: SimulatedCall) -> _Call:
         max_tokens=_MOST_OUTPUT if most == _MOST_OUTPUT else most,  # the very object, so that it is left out
         prefix=tuple([_Block(block.key, block.tokens) for block in call.prefix]),
         then=tuple([_plain_call(later) for later in call.then]),
+        pause_seconds=call.pause_seconds,
     )

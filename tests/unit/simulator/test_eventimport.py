@@ -198,3 +198,41 @@ def test_of_a_log_that_only_goes_on_what_began_before_it_is_left_out(tmp_path: P
     head = json.dumps({**json.loads(start), "t": begun, "continued": True})
     trace = read_event_log(a_file(tmp_path, head, *kept, name="later.jsonl"))
     assert [query.query_id for query in trace] == [query.query_id for query in queries[6:]]
+
+
+def test_pauses_between_calls_are_kept_and_pass_again(tmp_path: Path) -> None:
+    third = SimulatedCall(prompt_tokens=300, output_tokens=30, pause_seconds=0.5)
+    second = SimulatedCall(prompt_tokens=400, output_tokens=30, pause_seconds=0.25)
+    first = SimulatedCall(prompt_tokens=500, output_tokens=20, then=(third,), pause_seconds=1.5)
+    stages = (
+        SimulatedStage(name="link", calls=(second,)),
+        SimulatedStage(name="correct", calls=(first, second)),
+    )
+    query = SimulatedQuery(query_id="q", arrival=3.0, stages=stages, model="coder", closing_seconds=2.0)
+    (found,) = read_event_log(logged(tmp_path, [query]))
+    assert [stage.name for stage in found.stages] == ["link", "correct"]
+    assert found.closing_seconds == pytest.approx(2.0)
+    (link,) = found.stages[0].calls
+    assert link.pause_seconds == pytest.approx(0.25)
+    assert sorted(call.pause_seconds for call in found.stages[1].calls) == pytest.approx([0.25, 1.5])
+    (chain,) = [call for call in found.stages[1].calls if call.then]
+    assert chain.then[0].pause_seconds == pytest.approx(0.5)
+
+
+def test_a_query_that_pauses_takes_so_much_longer() -> None:
+    def seconds(pause: float) -> float:
+        later = SimulatedCall(prompt_tokens=300, output_tokens=30, pause_seconds=pause)
+        chain = SimulatedCall(prompt_tokens=500, output_tokens=20, then=(later,), pause_seconds=2 * pause)
+        query = SimulatedQuery(
+            query_id="q",
+            arrival=3.0,
+            stages=(SimulatedStage(name="correct", calls=(chain,)),),
+            model="coder",
+            closing_seconds=4 * pause,
+        )
+        fleet = [SimulatedInstance(instance=an_instance("a", models=frozenset({"coder"})))]
+        (found,) = simulate([query], fleet, Policy.named("RoundRobin")).queries
+        assert found.latency is not None
+        return found.latency
+
+    assert seconds(0.5) == pytest.approx(seconds(0.0) + 3.5)
