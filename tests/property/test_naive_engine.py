@@ -49,8 +49,10 @@ def times(engine: EngineModel, asked_: list[tuple[float, EngineRequest]]) -> Tim
     for at, request in asked_:
         finished += engine.advance(at)
         engine.submit(at, request)
-    while (event := engine.next_event()) is not None:
-        finished += engine.advance(event)
+    while (event := engine.next_finish()) is not None:
+        ended = engine.advance(event)
+        assert {done.finished for done in ended} <= {event}, "it was looked at too late"
+        finished += ended
     return {done.request_id: (done.started, done.first_token, done.finished) for done in finished}
 
 

@@ -191,8 +191,12 @@ class AuthorsEngine:
         if self._waiting and self._waiting[0][2].blocks <= self.free_blocks:
             return self._clock
         if self._decoding:
-            return self._boundary(self._decoding[0][0])
+            return self._boundary(self._next_boundary())
         return max(self._clock, self._incoming[0][0]) if self._incoming else None
+
+    def next_finish(self) -> float | None:
+        """Return an instant before which nothing finishes; None while nothing is to be done."""
+        return self.next_event()
 
     def _run_until(self, now: float, *, begin: bool = True) -> None:
         """Let time pass. Without ``begin`` nothing begins at ``now`` itself: more may be handed in then."""
@@ -258,13 +262,8 @@ class AuthorsEngine:
         self._end_runs()
 
     def _decode(self, now: float) -> bool:
-        """Take steps to the next end, or to the first boundary at which a newcomer can be let in.
-
-        Those that are over by ``now`` count; returns whether there were any.
-        """
-        upto = self._decoding[0][0]
-        if self._incoming:
-            upto = max(self._steps + 1, min(upto, self._first_step_by(self._incoming[0][0])))
+        """Take steps to the next end or newcomer. Those that are over by ``now`` count; return whether any were."""
+        upto = self._next_boundary()
         if self._boundary(upto) > now:
             upto = min(upto, self._first_step_by(now))
             while upto > self._steps and self._boundary(upto) > now:
@@ -275,6 +274,13 @@ class AuthorsEngine:
         self._steps = upto
         self._end_runs()
         return True
+
+    def _next_boundary(self) -> int:
+        """Return the step of the next end, or by which a newcomer can be let in."""
+        end = self._decoding[0][0]
+        if not self._incoming:
+            return end
+        return max(self._steps + 1, min(end, self._first_step_by(self._incoming[0][0])))
 
     def _begin_at(self, boundary: float) -> None:
         self._clock = boundary

@@ -57,15 +57,19 @@ class DecodeBatch:
             blocks += residues[place]
         return blocks
 
+    def remaining(self) -> int:
+        """Return the steps to the next end; there is one."""
+        ends = self._ends
+        while not self._holds(ends[0]):
+            heapq.heappop(ends)
+        return ends[0][0] - self.steps
+
     def jump(self, *, free_blocks: int) -> int:
         """Return how many steps can be taken at once: to the next end, or until blocks run out.
 
         One step always fits: the engine has made room for it.
         """
-        ends = self._ends
-        while not self._holds(ends[0]):
-            heapq.heappop(ends)
-        steps = ends[0][0] - self.steps
+        steps = self.remaining()
         most = (steps // len(self._residues) + 1) * len(self.runs)
         if most <= free_blocks or self.growth(steps) <= free_blocks:
             return steps

@@ -27,6 +27,9 @@ from hexflow_simulator.request import (
 )
 from hexflow_simulator.run import Run, Segment
 
+_MANY = 10**12
+"""More tokens than any call writes."""
+
 
 class Engine:
     """Model one instance.
@@ -52,6 +55,8 @@ class Engine:
         self._segment: Segment | None = None
         self._finished: list[Finished] = []
         self._preemptions = 0
+        self._fewest = _MANY
+        """Fewest tokens that a call writes which does not decode yet; may be too few, never too many."""
         self._queried = 0
         self._hit = 0
         self._batch = DecodeBatch(block_tokens=self.options.block_tokens)
@@ -79,6 +84,7 @@ class Engine:
         priority = request.priority if self.options.order is EngineOrder.PRIORITY else 0
         run = Run(request=request, sequence=self._sequence, submitted=now, key=(priority, self._sequence))
         self._runs[request.request_id] = run
+        self._fewest = min(self._fewest, request.output_tokens)
         ready = max(now + self.options.overhead_seconds, self._clock)
         heapq.heappush(self._incoming, (ready, run.sequence, run))
         self._shorten(ready)
@@ -119,6 +125,27 @@ class Engine:
         if self._busy():
             return self._clock
         return max(self._clock, self._incoming[0][0]) if self._incoming else None
+
+    def next_finish(self) -> float | None:
+        """Return an instant, as late as is known at once, before which nothing finishes.
+
+        None while nothing is to be done. What is handed in or withdrawn later may bring it forward or put it off.
+        """
+        segment = self._segment
+        if segment is None or self._finished:
+            return self.next_event()
+        steps = self._fresh_steps()
+        if len(self._batch):
+            steps = min(steps, self._batch.remaining() - segment.steps)
+        if steps <= 0:
+            return segment.end
+        return segment.end + steps * self.profile.t0
+
+    def _fresh_steps(self) -> int:
+        """Return the fewest steps after this segment in which a call that does not decode yet could finish."""
+        if not (self._incoming or self._waiting_count or self._prefilling):
+            self._fewest = _MANY
+        return self._fewest - 1
 
     def next_step(self, now: float) -> float | None:
         """Return when the next step is complete, so when decoding calls get their next token."""
@@ -352,6 +379,7 @@ class Engine:
                 del self._prefilling[victim.request.request_id]
             self._free(victim)
             victim.target, victim.computed = victim.context, 0
+            self._fewest = min(self._fewest, victim.output_tokens - victim.generated)
             victim.preemptions += 1
             self._preemptions += 1
             self._wait(victim)

@@ -1,4 +1,7 @@
-"""What is asked of a modelled engine and what it reports: frozen records without behaviour."""
+"""What is asked of a modelled engine and what it reports: records without behaviour, which nobody changes.
+
+The two of which there is one for every call are not frozen: that would treble the time to make them.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,7 +34,7 @@ class EngineOptions:
     """Fixed cost of a call before the engine sees it (HTTP, tokenising)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class EngineRequest:
     """Ask the engine for one completion. Its true output length is known here, and only here."""
 
@@ -45,7 +48,7 @@ class EngineRequest:
     """What it is for; only the authors' engine model asks (``authors``)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Finished:
     """Report a completed request. Instants are the caller's, in seconds; lengths are tokens."""
 

@@ -32,6 +32,10 @@ class EngineModel(Protocol):
         """Return the next instant at which something may change; None while nothing is to be done."""
         ...
 
+    def next_finish(self) -> float | None:
+        """Return an instant before which nothing finishes and no earlier than the next event; None where that is."""
+        ...
+
 
 EngineFactory = Callable[[SimulatedInstance], EngineModel]
 

@@ -209,10 +209,10 @@ class _Simulation:
         self._watch(now, server)
 
     def _watch(self, now: float, server: Server) -> None:
-        """Wake up at the server's next event, unless that is what will happen already."""
+        """Wake up when the server may have finished something, unless that is what will happen already."""
         if server.engine is None:
             return
-        event = server.engine.next_event()
+        event = server.engine.next_finish()
         if event is None:
             server.wake = inf
             return
