@@ -60,6 +60,10 @@ bench-paper: install ## The paper's figures beside ours, into docs/explanation/r
 bench-operator: install ## Measure the operator with 500 pools and 200 workflows, and plain kopf handlers beside it (10 minutes)
 	PYTHONPATH=tests $(BIN)/python tests/bench/operator_scale.py
 
+.PHONY: bench-speed
+bench-speed: compiled ## Measure how fast queries are simulated: calls per CPU second, memory over a million calls
+	PYTHONPATH=build/compiled $(BIN)/python tests/bench/speed.py
+
 .PHONY: check
 check: install ## Format, lint, types, import contracts, unit tests
 	$(BIN)/ruff format --check .
