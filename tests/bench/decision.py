@@ -35,7 +35,7 @@ def measure(instances: int, calls: int, *, decisions: int, seed: int) -> list[fl
     """Return the microseconds of single decisions, each in a fleet in which something has just changed."""
     busy = BusyFleet(Random(seed), instances=instances, calls=calls)
     values, seconds = busy.rule.parameters[0].default, []
-    parameters = hexflow_scheduler.Parameters(exponent=values)
+    parameters = hexflow_scheduler.Parameters(exponent=values, fairness=0.0)
     for _ in range(decisions):
         active = busy.a_call()
         begin = process_time()

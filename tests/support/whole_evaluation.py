@@ -66,5 +66,5 @@ def compare(busy: BusyFleet, *, exponent: float) -> None:
     assert isclose(chosen_harm, min(harms), rel_tol=1e-8, abs_tol=1e-12), (chosen_harm, min(harms))
     score = dict(scores)[chosen.outlook.load.instance_id]
     assert isclose(-score * call.slo, chosen_harm, rel_tol=1e-6, abs_tol=1e-9), (score, chosen_harm)
-    for choice in rule.place(busy.now, siblings, fleet, Parameters(exponent=exponent)):
+    for choice in rule.place(busy.now, siblings, fleet, Parameters(exponent=exponent, fairness=0.0)):
         busy.carry_on(choice.active, choice.load)

@@ -48,7 +48,7 @@ POLICY_WORDS: Final = f"must be one of {', '.join(DISPATCH_RULES)}, alone or wit
 """The same in words."""
 
 PARAMETERS: Final = {
-    "LeastHarm": {"exponent": (1.0, 8.0)},
+    "LeastHarm": {"exponent": (1.0, 8.0), "fairness": (0.0, 2.0)},
     "HexGenFlow": {"alpha": (0.0, 1.0), "beta": (0.001, 1000.0)},
     "HexGenFlowLiteral": {"alpha": (0.0, 1.0), "beta": (0.001, 1e9)},
     "PowerOfTwo": {"seed": (0.0, 1e9)},

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import inf
 
 from hexflow_scheduler.active import ActiveCall, OpenQuery
+from hexflow_scheduler.call import Call
 from hexflow_scheduler.harm import SURELY, Pressure, Row, pressure, rise
 from hexflow_scheduler.load import InstanceLoad
 
@@ -117,6 +118,20 @@ class Board:
             samples=call.samples,
             context=call.samples * (call.prompt_tokens + output / 2),
         )
+
+    def ahead(self, call: Call) -> float:
+        """Return how many times as many queries the call's tenant has under way as others on average; 1 at least.
+
+        The call's own is counted, queries between two stages are not, and a tenant's weight divides its number.
+        """
+        tenants = {active.query: active.call for active in self.calls}
+        under_way = {call.tenant: 1.0 / call.tenant_weight}
+        for each in tenants.values():
+            under_way[each.tenant] = under_way.get(each.tenant, 0.0) + 1.0 / each.tenant_weight
+        mine = under_way.pop(call.tenant)
+        if not under_way:
+            return 1.0
+        return max(1.0, mine * len(under_way) / sum(under_way.values()))
 
     def touch(self, query: OpenQuery) -> None:
         """Note that a query's rows are out of date."""

@@ -159,6 +159,41 @@ def test_siblings_are_placed_the_longest_first_and_then_looked_at_again() -> Non
     assert chosen["x"].instance_id == "c"
 
 
+def places_a_third_query_of(tenant: str, *, fairness: float, weight: float = 1.0) -> float:
+    """Return the harm that it is charged with, alone on the slower instance, while "many" has two under way."""
+    kernel = Kernel(Policy.named("LeastHarm", fairness=fairness))
+    for name, profile in (("a", QUICK), ("b", SLOW)):
+        kernel.instance(0.0, an_instance(name, profile=profile))
+    for number in range(2):
+        kernel.arrive(0.0, [a_call(f"many-{number}", tenant="many", tenant_weight=weight, deadline=10.0)])
+    kernel.arrive(0.0, [a_call("few", tenant="few", deadline=10.0)])
+    third = places(kernel, 0.0, a_call("third", tenant=tenant, tenant_weight=weight, deadline=10.0))["third"]
+    harm = min(-score for _, score in third.scores)
+    return round(harm, 9)
+
+
+def test_under_fairness_the_queries_of_a_tenant_that_is_ahead_count_less_and_nobody_elses() -> None:
+    assert places_a_third_query_of("many", fairness=1.0) < places_a_third_query_of("many", fairness=0.5)
+    assert places_a_third_query_of("many", fairness=0.5) < places_a_third_query_of("many", fairness=0.0)
+    assert places_a_third_query_of("other", fairness=1.0) == places_a_third_query_of("other", fairness=0.0)
+    # Three queries against one are no more than the share of a tenant of weight 3.
+    plain = places_a_third_query_of("many", fairness=0.0)
+    assert places_a_third_query_of("many", fairness=1.0, weight=3.0) == plain
+
+
+def test_under_fairness_calls_of_a_tenant_that_is_ahead_wait_behind_those_of_others() -> None:
+    one_slot = Profile(t0=0.010, t1=0.001, t2=0.0, c1=0.001, c2=0.0, kv_tokens=100_000, slots=1)
+    kernel = Kernel(Policy.named("LeastHarm", fairness=1.0))
+    kernel.instance(0.0, an_instance("a", profile=one_slot))
+    kernel.arrive(0.0, [a_call("few-0", tenant="few", deadline=50.0)])
+    for number in range(3):
+        kernel.arrive(0.0, [a_call(f"many-{number}", tenant="many", deadline=50.0)])
+    kernel.arrive(1.0, [a_call("few-1", tenant="few", query_arrival=1.0, deadline=60.0)])
+    (instance,) = kernel.view().instances
+    # The first of the many came while it was not ahead.
+    assert [each.call.call_id for each in instance.queue] == ["many-0", "few-1", "many-1", "many-2"]
+
+
 def test_equals_take_turns() -> None:
     kernel = a_kernel(QUICK, QUICK, QUICK)
     ids = []

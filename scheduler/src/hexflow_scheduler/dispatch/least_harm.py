@@ -3,8 +3,9 @@
 Of each instance that could take the call: by how much would the sum over all queries of
 ``SLO * (predicted latency / SLO)^e`` rise? A query counts once, by its slowest call; a call is charged for
 the stall that prefilling it causes to everybody there and for making their steps longer; what remains of
-a query after its call is in its latency. The exponent is the one parameter: 1 minds the mean delay, 3 the
-tail.
+a query after its call is in its latency. The exponent is the one parameter that matters: 1 minds the mean
+delay, 3 the tail. Where tenants share a fleet, fairness makes those give way that have more queries under
+way than the others: the SLO of a query that comes while its tenant is ahead counts as longer.
 
 Source: ours; ``docs/explanation/scheduling.md`` derives it. Compare the externality in Clarke pricing.
 """
@@ -31,6 +32,16 @@ EXPONENT = Parameter(
     meaning="How much a late query counts against an early one: 1 gives the best mean, 3 the best P95.",
 )
 
+FAIRNESS = Parameter(
+    name="fairness",
+    default=0.0,
+    low=0.0,
+    high=2.0,
+    meaning="How far a tenant with more queries under way than others gives way to them: 0 not at all, 1 in proportion.",
+)
+
+MOST_AHEAD = 10.0
+"""How many times the others' queries under way a tenant is thought to have at most."""
 ALIKE = 1e-9
 """Relative difference below which two harms count as equal: rounding may differ with the unit of time."""
 
@@ -45,7 +56,7 @@ class LeastHarm:
 
     name: ClassVar[str] = "LeastHarm"
     queue: ClassVar[str] = "Deadline"
-    parameters: ClassVar[tuple[Parameter, ...]] = (EXPONENT,)
+    parameters: ClassVar[tuple[Parameter, ...]] = (EXPONENT, FAIRNESS)
 
     def __init__(self) -> None:
         self.board = Board()
@@ -60,7 +71,7 @@ class LeastHarm:
         exponent = values["exponent"]
         self.board.now = now = self.board.instant(now)
         for active in siblings:
-            fleet.slo_seconds(active)
+            self._settle_slo(active, fleet, values["fairness"])
         calls = [self.board.foresee(active) for active in siblings]
         calls.sort(key=lambda call: -call.output)
         verdicts = {call: self._put(now, call, fleet, exponent) for call in calls}
@@ -71,6 +82,13 @@ class LeastHarm:
         return [
             Choice(call.active, chosen.outlook.load, scores) for call, (chosen, scores) in verdicts.items()
         ]
+
+    def _settle_slo(self, active: ActiveCall, fleet: Fleet, fairness: float) -> None:
+        query = active.query
+        if not query.slo_seconds:
+            slo = fleet.slo_seconds(active)
+            if fairness:
+                query.slo_seconds = slo * min(MOST_AHEAD, self.board.ahead(active.call)) ** fairness
 
     def _put(self, now: float, call: Foreseen, fleet: Fleet, exponent: float) -> Verdict:
         loads = fleet.candidates(call.active)
