@@ -116,7 +116,7 @@ def test_an_event_log_alone_is_enough_and_tells_how_fast_the_gpus_were(tmp_path:
     believed = {each.name: profile_of(each) for each in load_resources(FLEET).pools}
     for each in resources.pools:
         now = profile_of(each, resources)
-        assert now.t0 / believed[each.name].t0 == pytest.approx(1.5, rel=0.25)
+        assert now.t0 / believed[each.name].t0 == pytest.approx(1.5, rel=0.1)
 
 
 @pytest.mark.timeout(300)

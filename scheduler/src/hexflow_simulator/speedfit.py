@@ -1,17 +1,18 @@
 """What an event log tells besides its queries: the fleet, how fast it really was, what its router has learned.
 
-The log is replayed by the kernel, which learns on the way what the router learned: for each instance how many
-times as long as its profile says prefilling and decoding take. One call says little, so what counts is the
-mean of what was believed after each call, the first ones left out.
+The log is replayed by the kernel for all that the router knew at its end. How fast an instance was is reckoned from the
+log itself: the seconds of each call against what the profile says of its own tokens among all the others that ran beside it
+(``callspeed``). Prefill and decode are not told apart: the time of a stream's first token says as much of the other calls
+as of its own prefill.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import exp, log
 from pathlib import Path
+from statistics import median
 
 from hexflow_scheduler import (
-    End,
     Estimates,
     Instance,
     InstanceState,
@@ -20,18 +21,16 @@ from hexflow_scheduler import (
     Parameters,
     Policy,
     Profile,
-    Send,
 )
 from hexflow_scheduler.eventlog import START, apply, decode, kernel_of
+from hexflow_simulator.callspeed import CallTimes
 from hexflow_simulator.complaint import InvalidTrace, Where
 from hexflow_simulator.fleet import SimulatedInstance
 from hexflow_simulator.lines import text_lines
 from hexflow_simulator.request import EngineOptions, EngineOrder
 from hexflow_simulator.tuning import SpeedFit
 
-SETTLING_CALLS = 20
-"""Calls after which an instance's learned speed is near the truth whatever it began with."""
-FEWEST_CALLS = 2 * SETTLING_CALLS
+FEWEST_CALLS = 40
 """Calls of an instance below which its profile is left as it is."""
 
 
@@ -52,38 +51,10 @@ class Observed:
     """Instant of the last record, seconds since the epoch."""
 
 
-class _Pace:
-    """Sum what was believed of an instance's speed."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self._prefill = self._decode = 0.0
-
-    def note(self, prefill: float, decode: float) -> None:
-        self.calls += 1
-        if self.calls > SETTLING_CALLS:
-            self._prefill += log(prefill)
-            self._decode += log(decode)
-
-    def fit(self, instance: Instance) -> SpeedFit:
-        counted = self.calls - SETTLING_CALLS
-        enough = self.calls >= FEWEST_CALLS
-        return SpeedFit(
-            instance_id=instance.instance_id,
-            pool=instance.pool,
-            gpu_type=instance.gpu_type,
-            calls=self.calls,
-            prefill=exp(self._prefill / counted) if enough else 1.0,
-            decode=exp(self._decode / counted) if enough else 1.0,
-        )
-
-
 def read_observed(path: Path) -> Observed:
     """Replay an event log; raises InvalidTrace where this program's kernel cannot follow it."""
     kernel: Kernel | None = None
-    paces: dict[str, _Pace] = {}
-    running: dict[str, str] = {}
-    """Instance by call."""
+    calls = CallTimes()
     number, now = 0, 0.0
     try:
         for at, line in text_lines(path):
@@ -94,20 +65,14 @@ def read_observed(path: Path) -> Observed:
                 continue
             apply(kernel, record)
             now = max(now, record.now)
-            if record.input == "finished" and (on := running.get(record.arguments["call_id"])):
-                paces.setdefault(on, _Pace()).note(*kernel.estimates.scales(on))
-            for decision in record.decisions:
-                if isinstance(decision, Send):
-                    running[decision.call_id] = decision.instance_id
-                elif isinstance(decision, End):
-                    running.pop(decision.call_id, None)
+            calls.note(record)
     except (InvalidRecord, RecursionError) as error:
         raise InvalidTrace(
             Where(str(path), number), str(error), "give a whole event log, written by this release's router"
         ) from error
     if kernel is None:
         raise InvalidTrace(Where(str(path)), "no start record", "give an event log from its beginning")
-    return _observed(kernel, paces, now)
+    return _observed(kernel, calls, now)
 
 
 def refitted(profile: Profile, fit: SpeedFit) -> Profile:
@@ -142,11 +107,24 @@ def by_pool(fits: Iterable[SpeedFit]) -> dict[str, SpeedFit]:
     return found
 
 
-def _observed(kernel: Kernel, paces: Mapping[str, _Pace], now: float) -> Observed:
+def _fit(instance: Instance, calls: CallTimes) -> SpeedFit:
+    ratios = calls.ratios(instance.instance_id, instance.profile)
+    factor = median(ratios) if len(ratios) >= FEWEST_CALLS else 1.0
+    return SpeedFit(
+        instance_id=instance.instance_id,
+        pool=instance.pool,
+        gpu_type=instance.gpu_type,
+        calls=len(ratios),
+        prefill=factor,
+        decode=factor,
+    )
+
+
+def _observed(kernel: Kernel, calls: CallTimes, now: float) -> Observed:
     view = kernel.view()
     known = [each.instance for each in view.instances]
     ready = [each for each in known if each.state is InstanceState.READY] or known
-    fits = [paces.get(each.instance_id, _Pace()).fit(each) for each in ready]
+    fits = [_fit(each, calls) for each in ready]
     fleet = tuple(
         SimulatedInstance(
             instance=replace(instance, state=InstanceState.READY),

@@ -31,23 +31,35 @@ def a_fleet(*factors: float) -> list[SimulatedInstance]:
 
 
 def a_log(
-    folder: Path, fleet: list[SimulatedInstance], *, count: int = 60, policy: str = "LeastHarm"
+    folder: Path,
+    fleet: list[SimulatedInstance],
+    *,
+    count: int = 60,
+    policy: str = "LeastHarm",
+    streamed: bool = False,
 ) -> Path:
     """Return the event log of a run."""
     lines: list[str] = []
-    simulate(SCENARIO.queries(3, load=0.7, count=count), fleet, Policy.named(policy), sink=lines.append)
+    simulate(
+        SCENARIO.queries(3, load=0.7, count=count),
+        fleet,
+        Policy.named(policy),
+        sink=lines.append,
+        streamed=streamed,
+    )
     return a_file(folder, *lines, name="events.jsonl")
 
 
-def test_the_real_speed_of_each_instance_is_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_real_speed_of_each_instance_is_found(tmp_path: Path, streamed: bool) -> None:
     factors = (1.0, 1.6, 1.0, 0.7)
-    observed = read_observed(a_log(tmp_path, a_fleet(*factors)))
+    observed = read_observed(a_log(tmp_path, a_fleet(*factors), streamed=streamed))
     assert [fit.instance_id for fit in observed.speeds] == [
         each.instance.instance_id for each in SCENARIO.fleet
     ]
     for fit, factor in zip(observed.speeds, factors, strict=True):
         if fit.calls >= FEWEST_CALLS:
-            assert fit.decode == pytest.approx(factor, rel=0.2)
+            assert fit.decode == pytest.approx(factor, rel=0.05)
     assert sum(fit.calls >= FEWEST_CALLS for fit in observed.speeds) >= 3
 
 
