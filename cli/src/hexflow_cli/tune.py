@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from hexflow_api import InlineProfile, TextToSQLWorkflow
+from hexflow_api import InlineProfile, TextToSQLWorkflow, label
 from hexflow_api.tuned import IN_FORCE_KEY, OUTCOME_KEY, RECOMMENDED_KEY
 from hexflow_cli.console import print_json, say, stderr, stdout
 from hexflow_cli.exitcode import CommandError, ExitCode
@@ -268,7 +268,10 @@ def _config_map(workflow: str, spec: TuneSpec, result: TuningResult) -> dict[str
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": f"{workflow}-policy"},
+        "metadata": {
+            "name": f"{workflow}-policy",
+            "labels": {label.PART: label.POLICY_PART, label.WORKFLOW: workflow},
+        },
         "data": {key: json.dumps(found), OUTCOME_KEY: json.dumps(outcome)},
     }
 
