@@ -56,6 +56,10 @@ bench-paper: install ## The paper's figures beside ours, into docs/explanation/r
 	$(BIN)/python tests/bench/paper.py --results build/paper.jsonl --code $$(git rev-parse --short HEAD) \
 		--page docs/explanation/results.md
 
+.PHONY: bench-robust
+bench-robust: compiled ## What our policy loses to wrong lengths, wrong speeds, bursts and a tenant in flood (minutes)
+	PYTHONPATH=build/compiled $(BIN)/python tests/bench/robust.py
+
 .PHONY: bench-operator
 bench-operator: install ## Measure the operator with 500 pools and 200 workflows, and plain kopf handlers beside it (10 minutes)
 	PYTHONPATH=tests $(BIN)/python tests/bench/operator_scale.py

@@ -79,13 +79,13 @@ def run_trial(trial: Trial, scenario: Scenario | None = None) -> TrialResult:
     found = scenario or scenario_named(trial.scenario)
     if trial.policy == CLAIRVOYANT:
         return _bound(trial, found)
-    learned = _learned(trial.scenario) if scenario is None else _learn(found)
+    known = learned(trial.scenario) if scenario is None else _learn(found)
     began = process_time()
     result = simulate(
         found.queries(trial.seed, load=trial.load, count=trial.count),
         found.fleet,
         Policy.named(trial.policy, **dict(trial.parameters)),
-        estimates=Estimates.from_data(learned),
+        estimates=Estimates.from_data(known),
         events=found.events(load=trial.load, count=trial.count),
     )
     return TrialResult(
@@ -129,7 +129,8 @@ def _bound(trial: Trial, scenario: Scenario) -> TrialResult:
 
 
 @cache
-def _learned(name: str) -> dict[str, Any]:
+def learned(name: str) -> dict[str, Any]:
+    """Return what a kernel has learned of a named scenario that has been up for a while, as plain data."""
     return _learn(scenario_named(name))
 
 
