@@ -67,7 +67,8 @@ def test_a_question_is_answered_though_its_engine_is_killed(tmp_path: Path) -> N
     with engines(laptop, "a100", "l40s") as fleet, a_router_process(laptop, time_scale=20) as (_, url, admin):
         until_ready(url)
         for _, engine in fleet.values():
-            httpx.post(f"{engine}/emulator/faults", json={"faults": ["slow:10"]})
+            # So slow that its first call still runs when it is killed, however busy this machine is.
+            httpx.post(f"{engine}/emulator/faults", json={"faults": ["slow:100"]})
         thread, responses = ask_aside(url, deadlineSeconds=600)
         until(lambda: bool(busy_instances(admin)))
         (victim,) = {name.partition("-")[0] for name in busy_instances(admin)}
