@@ -329,6 +329,7 @@ SCHEMA_BROKEN: tuple[Bad, ...] = (
     _workflow("spec.stages[0].sampling.topP", "more than 0", stages=[CANDIDATES | {"sampling": {"topP": 0}}]),
     _workflow("spec.stages[0].onTimeout", "one of Skip", stages=[CANDIDATES | {"onTimeout": "Wait"}]),
     _workflow("spec.pools.names", "must not be empty", pools={"names": []}),
+    _workflow("spec.scheduling.admission", "one of Always, InTime", scheduling={"admission": "Refuse"}),
     _workflow("spec.scheduling.policy", "LeastOutstanding", scheduling={"policy": "Fastest"}),
     _workflow("spec.tuning.mode", "one of Off", tuning={"mode": "On"}),
     _workflow("spec.tuning.schedule", "must be five fields", tuning={"schedule": "every 5 minutes"}),

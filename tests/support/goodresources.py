@@ -104,6 +104,7 @@ EVERYTHING_OF_A_WORKFLOW: dict[str, Any] = {
     ],
     "scheduling": {
         "policy": "HexGenFlow+Urgency",
+        "admission": "InTime",
         "alpha": {"seed": 0.5, "min": 0.0, "max": 1.0},
         "beta": {"value": 0.3},
     },
@@ -202,6 +203,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "the exponent of LeastHarm": workflow_data(
         scheduling={"policy": "LeastHarm", "exponent": {"seed": 3, "min": 1.5, "max": 5}}
     ),
+    "fewer candidates rather than late": workflow_data(scheduling={"admission": "Degrade"}),
+    "everybody let in": workflow_data(scheduling={"admission": "Always"}),
     "parameters that are pinned": workflow_data(
         scheduling={"policy": "LeastHarm+LatestStart", "exponent": {"value": 3}}
     ),

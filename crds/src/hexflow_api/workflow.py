@@ -168,6 +168,11 @@ class Scheduling(ResourceModel):
         DEFAULT_POLICY
     )
     """A dispatch rule, or `<dispatch rule>+<queue rule>`; docs/reference/policies.md has each."""
+    admission: Literal["Always", "InTime", "Degrade"] = "Always"
+    """What becomes of a question that is expected to be late on every instance.
+
+    Always: it is let in. InTime: an error (429) that says when to ask again. Degrade: let in, with fewer candidates.
+    """
     alpha: Parameter | None = None
     """HexGenFlow's balance between the fastest instance (1) and the shortest queue (0)."""
     beta: Parameter | None = None

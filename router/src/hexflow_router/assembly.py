@@ -158,6 +158,7 @@ async def running_router(
         )
         queries = Queries(
             work=pipeline.run,
+            admits=lambda call: succession.kernel.admits(clock(), call),
             journal=journal,
             metrics=metrics,
             rules=QueryRules(

@@ -152,6 +152,15 @@ TABLE: Final[tuple[Metric, ...]] = (
         "Many: clients give up before the answer comes; compare their time-out with `hexflow_query_seconds`.",
     ),
     _metric(
+        "hexflow_admissions_total",
+        "counter",
+        "workflow result",
+        "Questions that a workflow with `scheduling.admission` looked at, by result (Admitted; Degraded: with fewer "
+        "candidates; Refused: 429; Tried: expected to be late, let in since no other runs).",
+        "Refused or Degraded for long: the fleet is too small for what arrives, or `slo.deadlineSeconds` too short "
+        "(compare `hexflow_query_seconds`). Tried alone: the deadline is shorter than a query takes on an idle fleet.",
+    ),
+    _metric(
         "hexflow_requests_total",
         "counter",
         "door status",

@@ -106,7 +106,8 @@ class Pipeline:
         draft: Draft,
         database: Database,
     ) -> Draft:
-        stage = build_stage(setup.stage.kind, self._settings(query, setup))
+        settings, cut = self._settings(query, setup)
+        stage = build_stage(setup.stage.kind, settings)
         model = self._model(query, setup, state, progress)
         progress.start(self.clock(), state.name)
         state.status, state.started_at, state.budget_seconds = "Running", self.clock(), model.budget()
@@ -119,6 +120,8 @@ class Pipeline:
                 "startedSeconds": state.started_at - query.arrival,
             },
         )
+        if cut is not None:
+            self._observe(query, state, cut)
         try:
             draft = await stage.run(
                 draft,
@@ -152,7 +155,8 @@ class Pipeline:
             },
         )
 
-    def _settings(self, query: Query, setup: StageSetup) -> StageSettings:
+    def _settings(self, query: Query, setup: StageSetup) -> tuple[StageSettings, PartSkipped | None]:
+        """Return the settings of a stage, and what of it is left out since the query would be late with it."""
         stage = setup.stage
         sampling = stage.sampling
         further = {"top_p": sampling.top_p, "top_k": sampling.top_k} if sampling else {}
@@ -165,12 +169,18 @@ class Pipeline:
             sample_values=query.workflow.databases[query.database].database.sample_values > 0,
             limits=self.limits,
         )
-        return replace(
+        asked = stage.fan_out or settings.fan_out
+        fan_out = max(1, int(asked * query.share)) if stage.kind == "CandidateGeneration" else asked
+        settings = replace(
             settings,
-            fan_out=stage.fan_out or settings.fan_out,
+            fan_out=fan_out,
             samples=stage.samples or settings.samples,
             max_rounds=stage.max_rounds or settings.max_rounds,
         )
+        if fan_out == asked:
+            return settings, None
+        what = f"{asked - fan_out} of {asked} candidates"
+        return settings, PartSkipped(stage=stage.name, what=what, why="it would be late with all")
 
     def _model(self, query: Query, setup: StageSetup, state: StageState, progress: Progress) -> StageModel:
         sampling = setup.stage.sampling

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+from hexflow_router.admission import Admits, admit_all, first_call, too_late
 from hexflow_router.answer import Question, Status
 from hexflow_router.auth import Limits, Tenant
 from hexflow_router.configuration import WorkflowSetup
@@ -69,6 +70,7 @@ class Queries:
     wall_clock: Callable[[], float]
     scale: TimeScale
     new_id: Callable[[], str]
+    admits: Admits = admit_all
     limits: Limits = field(default_factory=Limits)
     on_ended: Callable[[Query], None] = lambda _: None
     """Is told each query that has ended."""
@@ -101,9 +103,10 @@ class Queries:
                 retry_after=1,
             )
         now = self.clock()
-        self.limits.enter(tenant, now)
         spec = workflow.workflow.spec
         deadline = question.deadline_seconds or float(spec.deadline_seconds(tenant.name or None))
+        share = self._admit(workflow, question, tenant, now=now, deadline=deadline)
+        self.limits.enter(tenant, now)
         query = Query(
             query_id=self.new_id(),
             question=question,
@@ -118,6 +121,7 @@ class Queries:
             created_wall=self.wall_clock(),
             clock=self.clock,
             journaled=journaled,
+            share=share,
             trace_headers=trace_headers,
         )
         self._running[query.query_id] = query
@@ -182,6 +186,31 @@ class Queries:
             await asyncio.wait(tasks, timeout=2.0)
         if self._writes:
             await asyncio.wait(tuple(self._writes), timeout=5.0)
+
+    def _admit(
+        self, workflow: WorkflowSetup, question: Question, tenant: Tenant, *, now: float, deadline: float
+    ) -> float:
+        """Return what share of its candidates a query gets. Raises ApiError (429) where it is not let in."""
+        spec = workflow.workflow.spec
+        if spec.scheduling.admission == "Always":
+            return 1.0
+        admission = self.admits(first_call(workflow, question, tenant, now=now, deadline_seconds=deadline))
+        if admission.admitted:
+            result, share = "Admitted", 1.0
+        elif spec.scheduling.admission == "Degrade":
+            result, share = "Degraded", admission.share
+        elif deadline >= spec.deadline_seconds(tenant.name or None) and self._idle(workflow.name):
+            # What is expected is learned from answers: were none let in, it would stay as long as it once was.
+            result, share = "Tried", 1.0
+        else:
+            result, share = "Refused", 0.0
+        self.metrics.count("hexflow_admissions_total", workflow.name, result)
+        if result == "Refused":
+            raise too_late(admission, deadline)
+        return share
+
+    def _idle(self, workflow: str) -> bool:
+        return not any(other.workflow.name == workflow for other in self._running.values())
 
     def _start(self, query: Query) -> None:
         loop = asyncio.get_running_loop()

@@ -73,6 +73,8 @@ class Query:
     created_wall: float
     clock: Callable[[], float]
     journaled: bool = False
+    share: float = 1.0
+    """Share of its candidates that are asked for; less than all under ``admission: Degrade``."""
     trace_headers: tuple[tuple[str, str], ...] = ()
     stages: list[StageState] = field(default_factory=list)
     draft: Draft | None = None

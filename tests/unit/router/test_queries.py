@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hexflow_router.admission import Admits, admit_all
 from hexflow_router.answer import CandidateReport, Question, Status
 from hexflow_router.auth import Tenant
 from hexflow_router.configuration import WorkflowSetup, arrange
@@ -19,8 +20,8 @@ from hexflow_router.journal import Entry, Journal
 from hexflow_router.metrics import Metrics
 from hexflow_router.queries import Queries, QueryRules
 from hexflow_router.query import Query, http_status
-from hexflow_scheduler import TimeScale
-from support.resources import a_pool, a_secret, a_workflow, resources_of
+from hexflow_scheduler import Admission, Call, TimeScale
+from support.resources import MODEL, a_pool, a_secret, a_workflow, resources_of
 
 SCALE = TimeScale(1000.0)
 """A second of the router is a millisecond here."""
@@ -33,12 +34,15 @@ def a_setup(**spec: Any) -> WorkflowSetup:
 
 
 @asynccontextmanager
-async def queries_with(work: Work, journal: Journal | None = None, **rules: Any) -> AsyncIterator[Queries]:
+async def queries_with(
+    work: Work, journal: Journal | None = None, admits: Admits = admit_all, **rules: Any
+) -> AsyncIterator[Queries]:
     opened = journal or await Journal.open()
     ids = itertools.count(1)
     loop = asyncio.get_running_loop()
     queries = Queries(
         work=work,
+        admits=admits,
         journal=opened,
         metrics=Metrics(),
         rules=QueryRules(**rules),
@@ -284,3 +288,81 @@ async def test_a_drain_waits_for_what_ends_in_time_and_takes_nothing_new() -> No
 )
 def test_each_end_has_its_http_status(status: Status, reason: str | None, code: int) -> None:
     assert http_status(status, reason) == code
+
+
+# Admission
+
+LATE = Admission(admitted=False, expected_seconds=90.0, retry_after_seconds=30.0, share=2 / 3)
+
+
+def late(_: Call) -> Admission:
+    return LATE
+
+
+async def test_a_query_that_would_be_late_is_refused_with_when_to_ask_again() -> None:
+    tenant = Tenant(name="a", workflow="shop-questions", queries_per_minute=1)
+    setup = a_setup(scheduling={"admission": "InTime"})
+    async with queries_with(never_end, admits=late) as queries:
+        with pytest.raises(ApiError) as refused:
+            await ask(queries, setup=setup, tenant=tenant, deadline=59)
+        assert queries.running() == ()
+        assert queries.limits.in_flight(tenant) == 0
+        await ask(queries, tenant=tenant, deadline=59)  # the refusal took nothing of its one query a minute
+        assert 'hexflow_admissions_total{result="Refused",workflow="shop-questions"} 1.0' in exposed(queries)
+    problem = refused.value
+    assert (problem.status, problem.code, problem.reason) == (
+        429,
+        "deadline_unreachable",
+        "DeadlineUnreachable",
+    )
+    assert problem.retry_after == 30.0
+    assert "90 seconds" in problem.message
+    assert "59" in problem.message
+    assert "30 seconds" in problem.message
+
+
+def exposed(queries: Queries) -> str:
+    return queries.metrics.exposition().decode()
+
+
+async def test_a_query_is_tried_while_no_other_runs_or_nothing_would_ever_be_learned() -> None:
+    setup = a_setup(scheduling={"admission": "InTime"})
+    async with queries_with(never_end, admits=late) as queries:
+        await ask(queries, setup=setup)
+        assert 'result="Tried"' in exposed(queries)
+        with pytest.raises(ApiError, match="ask again in 30 seconds"):
+            await ask(queries, setup=setup)
+
+
+@pytest.mark.parametrize(
+    ("admission", "admits", "share"),
+    [
+        ("Degrade", late, 2 / 3),
+        ("Degrade", admit_all, 1.0),
+        ("InTime", admit_all, 1.0),
+        ("Always", late, 1.0),
+    ],
+)
+async def test_a_query_that_is_let_in_has_all_its_candidates_but_a_degraded_one(
+    admission: str, admits: Admits, share: float
+) -> None:
+    async with queries_with(never_end, admits=admits) as queries:
+        await ask(queries)
+        query = await ask(queries, setup=a_setup(scheduling={"admission": admission}))
+        assert query.share == share
+
+
+async def test_admission_is_asked_about_the_first_call_of_the_query() -> None:
+    asked: list[Call] = []
+
+    def note(call: Call) -> Admission:
+        asked.append(call)
+        return admit_all(call)
+
+    async with queries_with(never_end, admits=note) as queries:
+        query = await ask(queries, setup=a_setup(scheduling={"admission": "InTime"}), deadline=25)
+        await ask(queries)
+    (call,) = asked
+    assert (call.workflow, call.stage, call.model) == ("shop-questions", "schema-linking", MODEL)
+    assert call.deadline == query.deadline
+    assert call.pools == frozenset({"a100"})
