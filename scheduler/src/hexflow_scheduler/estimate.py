@@ -118,7 +118,12 @@ class Estimates:
     def rounds(self, workflow: str, stage: str) -> float:
         """Return how many calls a chain of the stage makes on average, one after the other; at least 1."""
         counts = self._rounds.get((workflow, stage))
-        return max(1.0, sum(counts) / counts[0]) if counts and counts[0] else 1.0
+        if not counts or not counts[0]:
+            return 1.0
+        total = 0.0
+        for count in counts:
+            total += count
+        return total / counts[0] if total > counts[0] else 1.0
 
     # Stages
 

@@ -187,7 +187,15 @@ class Kernel:
         self, workflow: str, stage: str, model: str, pools: frozenset[str] | None = None
     ) -> float:
         """Return the expected seconds of a stage over the instances that could serve it."""
-        return self.estimates.stage_seconds(workflow, stage, model, self._fleet.mean_speed(model, pools))
+        return self.stage_costs(workflow, (stage,), model, pools)[stage]
+
+    def stage_costs(
+        self, workflow: str, stages: Sequence[str], model: str, pools: frozenset[str] | None = None
+    ) -> dict[str, float]:
+        """Return the expected seconds of several stages by name, as ``Progress.budget`` takes them."""
+        mean = self._fleet.mean_speed(model, pools)
+        seconds = self.estimates.stage_seconds
+        return {stage: seconds(workflow, stage, model, mean) for stage in stages}
 
     def admits(self, now: float, call: Call) -> Admission:
         """Return whether a query whose first call would be this one could be in time, as things are now.

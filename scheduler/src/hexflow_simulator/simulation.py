@@ -277,11 +277,9 @@ class _Simulation:
         query = of.query
         budget = None
         if of.deadline is not None:
-            seconds = self.kernel.stage_seconds
-            costs = {
-                name: seconds(query.workflow, name, query.model, query.pools)
-                for name in of.progress.unfinished()
-            }
+            costs = self.kernel.stage_costs(
+                query.workflow, of.progress.unfinished(), query.model, query.pools
+            )
             budget = of.progress.budget(now, stage, costs)
         drops = self.kernel.policy.relief.drop > 0
         calls = []
@@ -330,8 +328,7 @@ class _Simulation:
             return
         queue.extend(decisions)
         while queue:
-            decision = queue[0]
-            self._carry_out(now, decision)
+            self._carry_out(now, queue[0])
             queue.popleft()
 
     def _carry_out(self, now: float, decision: Decision) -> None:

@@ -88,7 +88,7 @@ class Pause:
 
 def under_way(query: SimulatedQuery, *, rank: int, templates: Templates, cap: float | None) -> QueryUnderWay:
     """Return a query as it arrives, which expires at ``cap`` times its SLO; ``templates`` gets its shape, if new."""
-    shape = tuple((stage.name, stage.after) for stage in query.stages)
+    shape = tuple([(stage.name, stage.after) for stage in query.stages])
     template = templates.get(shape)
     if template is None:
         template = WorkflowTemplate(tuple(StageTemplate(name, after) for name, after in shape))
