@@ -257,7 +257,9 @@ def test_validate_reads_stdin_beside_files(tmp_path: Path) -> None:
     wrong = pools.replace(b"gpuType: L40S", b"gpuTyp: L40S")
     done = hexflow("validate", "-f", "-", "-f", str(examples), state_dir=tmp_path, stdin=wrong)
     assert (done.code, done.out) == (3, "")
-    assert "<stdin>:23: GPUPool l40s: spec.gpuTyp: there is no such field; did you mean 'gpuType'?" in done.err
+    assert (
+        "<stdin>:23: GPUPool l40s: spec.gpuTyp: there is no such field; did you mean 'gpuType'?" in done.err
+    )
 
 
 def test_secrets_may_be_in_the_cluster_alone(tmp_path: Path) -> None:
