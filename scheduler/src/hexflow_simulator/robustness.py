@@ -85,7 +85,7 @@ class Scales:
 def learned_scale(
     spot: Spot, policy: Policy, seed: int, *, place: int, factor: float, dies: bool, calls: int = 20
 ) -> Scales:
-    """Return the scales of an instance ``calls`` calls after it became slower, unannounced, half-way through.
+    """Return the scales of an instance that became slower, unannounced, half-way through, ``calls`` calls sent since later.
 
     Where it ``dies`` it comes back after a minute, slower from the start. Raises ValueError where it had fewer.
     """
@@ -104,7 +104,7 @@ def learned_scale(
     estimates, found = spot.estimates(), []
 
     def look(call: CallResult) -> None:
-        if call.instance_id == name and call.finished > back and call.outcome == "Finished":
+        if call.instance_id == name and call.sent >= back and call.outcome == "Finished":
             found.append(estimates.scales(name))
 
     simulate(
