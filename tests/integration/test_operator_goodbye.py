@@ -64,7 +64,7 @@ def afterwards(control_plane: ControlPlane, api_server: ApiServer) -> Iterator[N
 
 
 @pytest.mark.usefixtures("afterwards")
-def test_the_kinds_may_be_deleted_first_and_come_back(
+def test_when_the_kinds_are_deleted_the_operator_ends_and_once_they_are_back_it_serves_them(
     api_server: ApiServer, operator: OperatorProcess, objects: Objects
 ) -> None:
     fill(objects, operator)
@@ -73,9 +73,8 @@ def test_the_kinds_may_be_deleted_first_and_come_back(
         api_server.api.delete(f"{DEFINITIONS}/{name}")
     until(lambda: not any(api_server.api.exists(f"{DEFINITIONS}/{name}") for name in names), seconds=60)
     until(lambda: objects.children() == {}, seconds=120)
+    until(lambda: not operator.running, seconds=60)
     define(api_server.api)
-    if operator.running:
-        operator.stop()
     operator.start()  # as the kubelet does with one that ended
     operator.until_leading()
     objects.apply(pool_data("a100", emulated=True, replicas=1))

@@ -1,6 +1,6 @@
 """The watches, by kopf. The only module that imports it.
 
-Of kopf only `index`, `on.event` and `on.login` are used, and every handler returns None: so kopf writes nothing to
+Of kopf only `index`, `on.event`, `on.login` and `on.cleanup` are used, and every handler returns None: so kopf writes nothing to
 anybody's objects, no annotation and no finalizer that could hang a namespace after an uninstall. Its indices stay
 empty: the index handlers are used for what comes with them, that no event is told before everything of every kind was
 listed. Scanning is off: no right to read CustomResourceDefinitions or namespaces is needed.
@@ -114,6 +114,7 @@ async def watch(
         logging.getLogger(name).addFilter(_OnceAMinute())
     registry = kopf.OperatorRegistry()
     _login(registry, connection)
+    _goodbye(registry)
     for each in watched:
         _handlers(registry, each, listener)
     await kopf.operator(
@@ -130,6 +131,20 @@ def _login(registry: kopf.OperatorRegistry, connection: Connection) -> None:
     @kopf.on.login(registry=registry, id="login")
     async def login(**_: Any) -> kopf.AiohttpSession:
         return kopf.AiohttpSession(server=connection.server, aiohttp_session=connection.session())
+
+
+def _goodbye(registry: kopf.OperatorRegistry) -> None:
+    """End the watches that are left when one has failed.
+
+    Kopf leaves them to its very end, and cancels them in one go with the tasks that tell them to pause. A watch that
+    asks anew at that moment takes this for a pause and goes on, and kopf waits for it for ever.
+    """
+
+    @kopf.on.cleanup(registry=registry, id="goodbye")
+    async def goodbye(**_: Any) -> None:
+        for task in asyncio.all_tasks():
+            if task.get_name().startswith("watcher for "):
+                task.cancel()
 
 
 def _handlers(registry: kopf.OperatorRegistry, watched: Watched, listener: Listener) -> None:
