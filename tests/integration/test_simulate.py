@@ -116,6 +116,8 @@ def test_a_report_and_its_pictures_come_beside_the_json(tmp_path: Path) -> None:
             2,
             "There is no folder /no/such/folder",
         ),
+        (("--mix", "short", "--rate", "1", "--html", "/"), 2, "/ is a folder; name a file in it"),
+        (("--mix", "short", "--rate", "1", "--png", __file__), 2, "is a file; name a folder"),
         (("--trace", "no-such.csv"), 2, "no-such.csv: cannot be read"),
         (("--fleet", "no-such.yaml", "--mix", "short", "--rate", "1"), 3, "no-such.yaml"),
     ],

@@ -15,6 +15,7 @@ from rich.text import Text
 from hexflow_cli.console import print_json, say, stderr, stdout
 from hexflow_cli.entries import entries_named
 from hexflow_cli.exitcode import CommandError, ExitCode
+from hexflow_cli.outputpath import refuse_unwritable_file, refuse_unwritable_folder
 from hexflow_cli.reporttable import show_report
 from hexflow_cli.trafficoptions import TrafficOptions, traffic_of
 from hexflow_simulator.complaint import InvalidTrace, InvalidWorkload
@@ -72,7 +73,8 @@ async def simulate(options: SimulateOptions) -> int:
     """Run every policy on every seed, show who is best, and return the exit code; a cancellation shows what there is."""
     measure = _measure(options.by)
     entries = entries_named(options.policies)
-    _refuse_unwritable(options)
+    refuse_unwritable_file(options.html)
+    refuse_unwritable_folder(options.png)
     fleet = read_fleet(options.fleet)
     try:
         traffic = traffic_of(options.traffic, fleet)
@@ -264,16 +266,6 @@ def _workers(contest: Contest) -> int:
     if contest.traffic.count * len(contest.runs) <= _SMALL:
         return 1
     return min(len(contest.runs), os.cpu_count() or 1)
-
-
-def _refuse_unwritable(options: SimulateOptions) -> None:
-    for path in (options.html, options.png):
-        if path is not None and not path.parent.is_dir():
-            raise CommandError(
-                f"There is no folder {path.parent} to write {path.name} into; make it, or name another.",
-                code=ExitCode.USAGE,
-                reason="NoFolder",
-            )
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from hexflow_api import InlineProfile, TextToSQLWorkflow, label
 from hexflow_api.tuned import IN_FORCE_KEY, OUTCOME_KEY, RECOMMENDED_KEY
 from hexflow_cli.console import print_json, say, stderr, stdout
 from hexflow_cli.exitcode import CommandError, ExitCode
+from hexflow_cli.outputpath import refuse_unwritable_file
 from hexflow_cli.reporttable import show_report
 from hexflow_scheduler import DEFAULT_POLICY, Estimates, InvalidParameter, Parameters, Policy, UnknownPolicy
 from hexflow_simulator.complaint import InvalidTrace, InvalidWorkload
@@ -86,6 +87,8 @@ class _Given:
 
 def tune_command(options: TuneOptions) -> int:
     """Tune, show the result, write what was asked for; raises CommandError and ResourceError."""
+    for path in (options.write, options.write_profile, options.html):
+        refuse_unwritable_file(path)
     try:
         given = _given(options)
         spec = _spec(options, given)
@@ -145,6 +148,7 @@ def _given(options: TuneOptions) -> _Given:
             reason="NotServed",
         )
     workflow = _workflow(options, files.resources.workflows if files else ())
+    _refuse_stranger(options, queries)
     return _Given(
         queries=queries, fleet=fleet, workflow=workflow, observed=observed, speeds=speeds, notes=notes
     )
@@ -167,6 +171,20 @@ def _workflow(options: TuneOptions, workflows: Sequence[TextToSQLWorkflow]) -> T
             reason="WorkflowNotFound",
         )
     return found
+
+
+def _refuse_stranger(options: TuneOptions, queries: Sequence[SimulatedQuery]) -> None:
+    """Refuse a workflow that no query of the trace is of."""
+    names = sorted({query.workflow for query in queries})
+    if options.workflow is None or options.workflow in names:
+        return
+    found = ", ".join(name for name in names if name)
+    there = f"its workflows are {found}" if found else "it names no workflow; leave --workflow out"
+    raise CommandError(
+        f"No query of {options.trace} is of the workflow {options.workflow!r}; {there}.",
+        code=ExitCode.USAGE,
+        reason="WorkflowNotInTrace",
+    )
 
 
 def _spec(options: TuneOptions, given: _Given) -> TuneSpec:
