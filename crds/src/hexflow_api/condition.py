@@ -112,7 +112,10 @@ class Reason(Explained):
         "ModelNotServed",
         "No pool serves the model of a stage; add one or change the stage's model.",
     )
-    MODEL_AMBIGUOUS = "ModelAmbiguous", "The pools of a stage serve several models; say which with model."
+    MODEL_AMBIGUOUS = (
+        "ModelAmbiguous",
+        "The pools of a stage serve several models; say which with model, or fewer with pools.",
+    )
     POOLS_NOT_READY = "PoolsNotReady", "No pool of the workflow has an instance that is ready; see the pools."
     ROUTER_NOT_READY = "RouterNotReady", "The namespace's router is not ready; look at its pods."
     ENGINE_UNREACHABLE = (

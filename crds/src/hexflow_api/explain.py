@@ -74,6 +74,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean '{near}'?" if near else ""
 
 
+def _meant(given: Any, known: Iterable[str]) -> str:
+    if isinstance(given, bool):
+        words = ("on", "yes", "y", "true") if given else ("off", "no", "n", "false")
+        if bare := next((each for each in known if each.lower() in words), None):
+            return f'; without quotes {bare} is a boolean in kubectl\'s YAML, so write "{bare}"'
+    return did_you_mean(str(given), known)
+
+
 def _nearest(word: str, known: Iterable[str]) -> str | None:
     folded = {_folded(each): each for each in known}
     near = difflib.get_close_matches(_folded(word[:100]), list(folded), n=1, cutoff=0.6)
@@ -102,7 +110,7 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
     if kind == "literal_error":
         known = re.findall(r"'([^']*)'", context["expected"])
         rest = f"must be {known[0]}" if len(known) == 1 else f"must be one of {', '.join(known)}"
-        return f"{rest}, not {shown(given)}{did_you_mean(str(given), known)}"
+        return f"{rest}, not {shown(given)}{_meant(given, known)}"
     if kind == "string_pattern_mismatch":
         return f"{PATTERN_WORDS.get(context['pattern'], 'is not well formed')}, unlike {shown(given)}"
     if kind == "string_too_long":

@@ -59,7 +59,7 @@ def _configured(pool: GPUPool, resources: Resources | None) -> Profile:
         raise _refused(
             pool,
             path,
-            f"there is no ConfigMap '{ref.name}' with the key '{ref.key}' here; add it to the files",
+            f"there is no ConfigMap '{ref.name}' with the key '{ref.key}' here; add it, or correct the name",
         )
     problems: list[Problem] = []
     documents = read_documents(text, file=f"ConfigMap {ref}", problems=problems)

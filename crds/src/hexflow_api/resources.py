@@ -84,9 +84,7 @@ class Resources:
         if len(models) == 1:
             return models[0]
         if models:
-            message = (
-                f"stage {stage.name} may run on several models: {', '.join(models)}; say which with model"
-            )
+            message = f"stage {stage.name} may run on several models: {', '.join(models)}; say which with model, or fewer with pools"
         elif stage.model is not None:
             message = f"no pool of this workflow serves the model {stage.model} of stage {stage.name}"
             offered = sorted({pool.spec.model.name for pool in self.pools_of(workflow)})

@@ -204,7 +204,7 @@ class Tuning(ResourceModel):
     """Say whether parameters follow the traffic."""
 
     mode: Literal["Off", "Recommend", "Auto"] = "Off"
-    """Recommend writes what it found to the status, Auto puts it in force."""
+    """Recommend writes what it found to the status, Auto puts it in force; write "Off" with quotes, for kubectl reads YAML 1.1."""
     schedule: Annotated[str, StringConstraints(max_length=100, pattern=CRON)] | None = None
     """When to tune, in cron's notation, such as */5 * * * *."""
     window_seconds: Annotated[int, Strict(), Field(ge=60, le=2_592_000)] | None = None

@@ -277,6 +277,15 @@ def test_bare_yes_and_on_are_booleans_as_in_kubectl() -> None:
     )
 
 
+def test_a_bare_off_is_told_to_want_quotes(tmp_path: Path) -> None:
+    bare, quoted = (WORKFLOW + f"  tuning: {{mode: {word}}}\n" for word in ("Off", '"Off"'))
+    assert said(all_of(POOL, bare)).endswith(
+        "spec.tuning.mode: must be one of Off, Recommend, Auto, not the boolean false; "
+        'without quotes Off is a boolean in kubectl\'s YAML, so write "Off"'
+    )
+    assert load_text(all_of(POOL, SECRET, quoted)).workflows[0].spec.tuning.mode == "Off"
+
+
 def test_a_word_in_the_place_of_a_group_is_answered_with_the_groups_fields() -> None:
     assert said(POOL.replace("emulated: true", "endpoints: [http://h:1]")) == (
         "f.yaml:10: GPUPool a100: spec.endpoints[0]: must be a group of fields (url, apiKeySecretRef, caSecretRef), "

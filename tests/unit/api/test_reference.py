@@ -54,7 +54,7 @@ def test_a_stage_that_could_run_on_two_models() -> None:
     small = a_pool("small", model={"name": "Qwen/Qwen2.5-Coder-7B-Instruct"}, tensorParallelSize=1)
     assert finding(a_pool(), small, a_workflow()) == (
         "spec.pools: stage schema-linking may run on several models: Qwen/Qwen2.5-Coder-32B-Instruct,"
-        " Qwen/Qwen2.5-Coder-7B-Instruct; say which with model"
+        " Qwen/Qwen2.5-Coder-7B-Instruct; say which with model, or fewer with pools"
     )
 
 
@@ -112,7 +112,7 @@ def test_a_key_that_no_header_can_carry(key: str) -> None:
 def test_a_profile_from_a_config_map() -> None:
     pool = a_pool(profile={"configMapRef": {"name": "speeds", "key": "a100"}})
     assert finding(pool) == (
-        "spec.profile.configMapRef: there is no ConfigMap 'speeds' with the key 'a100' here; add it to the files"
+        "spec.profile.configMapRef: there is no ConfigMap 'speeds' with the key 'a100' here; add it, or correct the name"
     )
     speeds = ConfigMap(
         name="speeds", data={"a100": "{t0: 0.02, t1: 0, t2: 0, c1: 1e-4, c2: 0, kvTokens: 9000}"}
