@@ -43,9 +43,8 @@ def conclusion(found: Standings) -> list[str]:
     equals = [row.label for row in found.equals]
     clear = [row for row in found.rows[1:] if row not in found.equals]
     if clear:
-        sentences.append(
-            f"Next that is clearly behind: {_lag(clear[0], measure)}; last: {_lag(clear[-1], measure)}."
-        )
+        last = f"; last: {_lag(clear[-1], measure)}" if len(clear) > 1 else ""
+        sentences.append(f"Next that is clearly behind: {_lag(clear[0], measure)}{last}.")
     if equals:
         sentences.append(
             f"{_listed(equals)} cannot be told from it: not behind on every seed by more than 1 %."

@@ -70,6 +70,7 @@ def test_the_conclusion_names_the_best_the_next_and_the_last() -> None:
     (sentence,) = conclusion(standings([a_result(OURS), third], (OURS, PLAIN)))
     assert sentence.startswith("LeastHarm is best by P95 (s): 10.0.")
     assert "RoundRobin, 2.00 times its P95" in sentence
+    assert "last" not in sentence, "of two policies the second is named once"
     assert "one seed" in sentence
 
 
