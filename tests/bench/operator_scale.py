@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -89,16 +88,17 @@ def ours(log: AuditLog) -> Counter[str]:
     )
 
 
-def settled(count: Callable[[], int], *, seconds: float = 4.0) -> float:
-    """Wait until a count rests above zero; return when it last changed."""
-    last, at = -1, time.monotonic()
+def until_made(api: Api, wishes: argparse.Namespace) -> float:
+    """Wait until every child is there and every resource has a status; return when that was seen."""
+    wanted = 3 * wishes.pools + 3 * wishes.workflows + 5 * wishes.namespaces
     while True:
-        now = count()
-        if now != last:
-            last, at = now, time.monotonic()
-        elif now and time.monotonic() - at > seconds:
-            return at
-        time.sleep(0.5)
+        if children(api) >= wanted and all(
+            each.get("status", {}).get("conditions")
+            for plural in ("gpupools", "texttosqlworkflows")
+            for each in api.items(f"/apis/hexflow.dev/v1alpha1/{plural}")
+        ):
+            return time.monotonic()
+        time.sleep(2)
 
 
 def measure(server: ApiServer, variant: str, *, rest_seconds: float, wishes: argparse.Namespace) -> None:
@@ -113,7 +113,8 @@ def measure(server: ApiServer, variant: str, *, rest_seconds: float, wishes: arg
     began = time.monotonic()
     server.folder.start(variant, [sys.executable, *program, *flags])
     process = psutil.Process(server.folder.pid(variant))
-    done = settled(lambda: sum(ours(log).values()))
+    done = until_made(api, wishes)
+    time.sleep(5)  # what follows at once belongs to it
     cold = process.cpu_times()
     wall, made, writes = done - began, children(api), ours(log)
     status = sum(count for name, count in writes.items() if name.endswith("/status"))
