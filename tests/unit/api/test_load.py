@@ -283,7 +283,9 @@ def test_a_bare_off_is_told_to_want_quotes(tmp_path: Path) -> None:
         "spec.tuning.mode: must be one of Off, Recommend, Auto, not the boolean false; "
         'without quotes Off is a boolean in kubectl\'s YAML, so write "Off"'
     )
-    assert load_text(all_of(POOL, SECRET, quoted)).workflows[0].spec.tuning.mode == "Off"
+    tuning = load_text(all_of(POOL, SECRET, quoted)).workflows[0].spec.tuning
+    assert tuning is not None
+    assert tuning.mode == "Off"
 
 
 def test_a_word_in_the_place_of_a_group_is_answered_with_the_groups_fields() -> None:
