@@ -150,6 +150,26 @@ def test_what_others_own_is_left_alone(
     assert len(writes) == 1
 
 
+def test_an_object_of_somebody_else_is_not_taken_over_and_the_status_says_so(
+    operator: OperatorProcess, objects: Objects
+) -> None:
+    theirs = objects.api.create(
+        f"/api/v1/namespaces/{objects.namespace}/services",
+        {
+            "metadata": {"name": "a100-engine"},
+            "spec": {"selector": {"app": "theirs"}, "ports": [{"port": 80}]},
+        },
+    )
+    objects.apply(pool_data("a100", emulated=True, replicas=1))
+    until(lambda: objects.condition("GPUPool", "a100", "Stalled")[1] == "NameTaken", seconds=30)
+    assert "Service a100-engine" in objects.condition("GPUPool", "a100", "Stalled")[2]
+    assert objects.there("Deployment", "a100-engine"), "one name that is taken stops nothing else"
+    assert objects.get("Service", "a100-engine")["metadata"] == theirs["metadata"]
+    objects.delete("Service", "a100-engine")
+    until(lambda: "Service/a100-engine" in objects.children(), seconds=60)
+    until(lambda: objects.condition("GPUPool", "a100", "Stalled")[1] != "NameTaken", seconds=30)
+
+
 def test_kubectl_scale_and_an_autoscaler_on_the_pool_set_its_pods(
     operator: OperatorProcess, objects: Objects, kubectl: Kubectl
 ) -> None:

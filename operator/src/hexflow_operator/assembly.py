@@ -11,6 +11,7 @@ import aiohttp
 
 from hexflow_cluster import Cluster, ClusterError, Connection, Kind, Leadership, LeadershipLost, TokenBucket
 from hexflow_operator.cache import Cache
+from hexflow_operator.children.metadata import MANAGER
 from hexflow_operator.controller import Watched, watch
 from hexflow_operator.feed import Feed
 from hexflow_operator.health import Health
@@ -27,8 +28,6 @@ from hexflow_operator.workqueue import WorkQueue
 
 _log = logging.getLogger("hexflow.operator")
 
-MANAGER: Final = "hexflow-operator"
-"""Field manager of all that the operator applies."""
 RECONCILE_SECONDS: Final = 120.0
 """A look that takes longer is ended and tried again."""
 REPORT_SECONDS: Final = 5.0
@@ -69,7 +68,9 @@ class Term:
         )
         self._relisted = asyncio.Event()
         self.cache = Cache()
-        self.feed = Feed(self.cache, wake=queue.add, relisted=self._relisted.set, clock=time.monotonic)
+        self.feed = Feed(
+            self.cache, wake=queue.add, edited=queue.pardon, relisted=self._relisted.set, clock=time.monotonic
+        )
         self._watched = watched_kinds()
         self._resync = Resync(
             self._cluster,

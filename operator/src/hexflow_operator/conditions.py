@@ -132,7 +132,8 @@ class Obstacles:
         if not self.refused:
             return None
         first = self.refused[0]
-        reason = Reason.FORBIDDEN if first.reason == "Forbidden" else Reason.APPLY_FAILED
+        known = {each.value: each for each in (Reason.FORBIDDEN, Reason.NAME_TAKEN)}
+        reason = known.get(first.reason, Reason.APPLY_FAILED)
         if "exceeded quota" in first.message:
             reason = Reason.QUOTA_EXCEEDED
         message = f"{first.kind} {first.name}: {first.message}"

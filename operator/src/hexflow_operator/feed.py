@@ -9,7 +9,7 @@ from typing import Any
 
 from hexflow_operator.cache import Cache, Change
 from hexflow_operator.observed import Key, Manifest
-from hexflow_operator.wake import affected
+from hexflow_operator.wake import affected, asked_anew
 
 
 class Feed:
@@ -20,11 +20,15 @@ class Feed:
         cache: Cache,
         *,
         wake: Callable[[Key], None],
+        edited: Callable[[Key], None],
         relisted: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
-        """``relisted`` is called when a watch had to begin anew: what was deleted meanwhile is told by nobody."""
-        self._cache, self._wake, self._relisted, self._clock = cache, wake, relisted, clock
+        """``edited`` is called before the ``wake`` of a key of which something else is asked now; ``relisted``
+        is called when a watch had to begin anew: what was deleted meanwhile is told by nobody.
+        """
+        self._cache, self._wake, self._edited = cache, wake, edited
+        self._relisted, self._clock = relisted, clock
         self._waiting: set[Key] = set()
         self._known: set[str] = set()
         """Uids of which a watch has told."""
@@ -69,6 +73,8 @@ class Feed:
     def _collect(self, change: Change | None) -> None:
         if change is not None:
             self._waiting |= self._affected(change)
+            for key in asked_anew(change):
+                self._edited(key)
 
     def _affected(self, change: Change) -> set[Key]:
         namespace = change.object["metadata"].get("namespace", "")

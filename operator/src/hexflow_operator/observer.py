@@ -6,6 +6,7 @@ from typing import Final
 
 from hexflow_cluster import Cluster, Kind, selector_text
 from hexflow_operator.cache import Cache
+from hexflow_operator.children.metadata import API_VERSION, MANAGER
 from hexflow_operator.feed import Feed
 from hexflow_operator.observed import (
     ROUTER_NAME,
@@ -19,7 +20,6 @@ from hexflow_operator.observed import (
 from hexflow_operator.plan import MONITOR_KIND
 from hexflow_operator.resync import Resync
 
-API_VERSION: Final = "hexflow.dev/v1alpha1"
 KINDS: Final = {
     "GPUPool": Kind(API_VERSION, "GPUPool"),
     "TextToSQLWorkflow": Kind(API_VERSION, "TextToSQLWorkflow"),
@@ -81,6 +81,18 @@ class Observer:
         if not right:
             self._feed.flush()
         return right
+
+    async def is_taken(self, key: Key, manifest: Manifest) -> bool:
+        """Tell whether somebody else has an object of the name of one that is to be made.
+
+        Ours are known by their labels; one that has lost them, by who has applied to it.
+        """
+        metadata = manifest["metadata"]
+        kind = Kind(manifest["apiVersion"], manifest["kind"])
+        found = await self._cluster.find(kind, metadata["name"], namespace=metadata["namespace"])
+        if found is None or key_of_child(found) == key:
+            return False
+        return MANAGER not in {each.get("manager") for each in found["metadata"].get("managedFields") or ()}
 
     async def _pods(self, key: Key, primary: Manifest | None) -> tuple[Manifest, ...]:
         selector = ((primary or {}).get("spec") or {}).get("selector")

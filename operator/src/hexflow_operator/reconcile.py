@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hexflow_api.condition import Reason
 from hexflow_cluster import (
     Cluster,
     ClusterError,
@@ -79,7 +80,7 @@ class Reconciler:
     async def reconcile(self, key: Key) -> Result:
         """Do what has to be done for a key. Raises ClusterError, Incomplete."""
         plan = await self._plan(key)
-        if not plan.apply and self._refused.get(key):  # what was refused is no longer wanted
+        if not (plan.apply or plan.delete) and self._refused.get(key):  # what was refused is no longer wanted
             self._note(key, {})
             plan = await self._plan(key)
         if _is_empty(plan):
@@ -93,12 +94,9 @@ class Reconciler:
             return Result(gone=True)
 
     async def _act(self, key: Key, plan: Plan) -> Result:
-        for reference in plan.delete:
-            await self._delete(reference)
-        refused: dict[tuple[str, str], Refusal] = {}
-        for manifest in plan.apply:
-            if refusal := await self._apply(key, manifest):
-                refused[refusal.kind, refusal.name] = refusal
+        found = [await self._delete(reference) for reference in plan.delete]
+        found += [await self._apply(key, manifest) for manifest in plan.apply]
+        refused = {(each.kind, each.name): each for each in found if each is not None}
         self._note(key, refused)
         if plan.apply or plan.delete:
             plan = await self._plan(key)  # the status speaks of what is there now
@@ -118,13 +116,15 @@ class Reconciler:
 
     async def _apply(self, key: Key, manifest: Manifest) -> Refusal | None:
         kind, name = manifest["kind"], manifest["metadata"]["name"]
+        if not self._cache.find(kind, key.namespace, name) and await self._observer.is_taken(key, manifest):
+            taken = Reason.NAME_TAKEN
+            return Refusal(kind=kind, name=name, reason=taken.value, message=taken.sentence)
         try:
             made = await self._cluster.apply(manifest)
         except Terminating:
             raise
         except (Forbidden, Invalid, Conflict, KindUnknown) as error:
-            reason = error.reason or type(error).__name__
-            return Refusal(kind=kind, name=name, reason=reason, message=str(error))
+            return _refusal(kind, name, error)
         except NotFound as error:  # the namespace itself
             raise Terminating(str(error), status=error.status) from error
         _log.info("applied %s %s/%s", kind, key.namespace, name)
@@ -132,15 +132,18 @@ class Reconciler:
         self._feed.wrote(made, by=key)
         return None
 
-    async def _delete(self, reference: Reference) -> None:
+    async def _delete(self, reference: Reference) -> Refusal | None:
         kind = Kind(reference.api_version, reference.kind)
         try:
             await self._cluster.delete(kind, reference.name, namespace=reference.namespace, uid=reference.uid)
         except (Conflict, KindUnknown) as error:  # it is another object by now, or none can be there
             _log.info("not deleted: %s", error)
-            return
+            return None
+        except (Forbidden, Invalid) as error:
+            return _refusal(reference.kind, reference.name, error)
         _log.info("deleted %s %s/%s", reference.kind, reference.namespace, reference.name)
         self._wrote("delete", reference.kind)
+        return None
 
     async def _write_status(self, key: Key, status: Mapping[str, Any]) -> bool:
         """Write the status; tell whether there was still an object to write it to."""
@@ -204,6 +207,11 @@ class Reconciler:
         if gone:
             self._refused.pop(key, None)
         return Result(again_after=plan.requeue_after, gone=gone)
+
+
+def _refusal(kind: str, name: str, error: ClusterError) -> Refusal:
+    reason = error.reason or type(error).__name__
+    return Refusal(kind=kind, name=name, reason=reason, message=str(error))
 
 
 def _is_empty(plan: Plan) -> bool:

@@ -47,10 +47,9 @@ class Reports:
     async def ask_all(self) -> None:
         """Ask every router once."""
         namespaces = self._namespaces()
-        for namespace in [*self.said]:
-            if namespace not in namespaces:
-                del self.said[namespace]
-                self._misses.pop(namespace, None)
+        for namespace in {*self.said, *self._misses}.difference(namespaces):
+            self.said.pop(namespace, None)
+            self._misses.pop(namespace, None)
         turns = asyncio.Semaphore(AT_A_TIME)
 
         async def one(namespace: str) -> None:

@@ -29,6 +29,17 @@ def affected(change: Change, workflows: Iterable[Manifest]) -> set[Key]:
     return owners
 
 
+def asked_anew(change: Change) -> set[Key]:
+    """Return the keys that were told something else by a person, so that an earlier failure says nothing of them."""
+    seen = change.object
+    kind, metadata = seen["kind"], seen["metadata"]
+    before, now = (((each or {}).get("metadata") or {}).get("generation") for each in change)
+    if kind not in (POOL, WORKFLOW) or before == now:
+        return set()
+    namespace = metadata.get("namespace", "")
+    return {Key(kind, namespace, metadata["name"]), Key("Router", namespace, ROUTER_NAME)}
+
+
 def all_of(namespace: str, pools: Iterable[Manifest], workflows: Iterable[Manifest]) -> set[Key]:
     """Return every key of a namespace."""
     return _keys(pools) | _keys(workflows) | {Key("Router", namespace, ROUTER_NAME)}

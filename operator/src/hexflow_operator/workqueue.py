@@ -64,6 +64,10 @@ class WorkQueue(Generic[K]):
             return  # it waits out its pause: a change elsewhere does not make the API server well again
         self._schedule(key, max(self._now(), self._rested.get(key, 0.0)))
 
+    def pardon(self, key: K) -> None:
+        """Forget a key's failures, because a person has changed what it asks for: the next `add` is not kept waiting."""
+        self._failures.pop(key, None)
+
     def add_after(self, key: K, seconds: float) -> None:
         """Have a key worked on after a while, or earlier if it is due earlier."""
         self._schedule(key, self._now() + seconds)

@@ -15,9 +15,16 @@ class Heard:
 
     def __init__(self) -> None:
         self.keys: list[Key] = []
+        self.edited: list[str] = []
         self.relists = 0
         self.time = 0.0
-        self.feed = Feed(Cache(), wake=self.keys.append, relisted=self._relisted, clock=lambda: self.time)
+        self.feed = Feed(
+            Cache(),
+            wake=self.keys.append,
+            edited=lambda key: self.edited.append(key.name),
+            relisted=self._relisted,
+            clock=lambda: self.time,
+        )
 
     def _relisted(self) -> None:
         self.relists += 1
@@ -48,6 +55,23 @@ def test_changes_and_ends_wake_what_they_concern() -> None:
     heard.event(None, a_pool("a", 1))
     assert heard.event("MODIFIED", a_pool("a", 2, status={"readyReplicas": 1})) == ["a"]
     assert heard.event("DELETED", a_pool("a", 3)) == ["a", ROUTER_NAME]
+
+
+def test_what_a_person_asks_anew_is_told_apart_from_how_things_are() -> None:
+    heard = Heard()
+    pool = a_pool("a", 1)
+    pool["metadata"]["generation"] = 1
+    heard.event(None, pool)
+    assert sorted(heard.edited) == ["a", ROUTER_NAME]
+    heard.edited.clear()
+    same = a_pool("a", 2, status={"readyReplicas": 1})
+    same["metadata"]["generation"] = 1
+    heard.event("MODIFIED", same)
+    assert heard.edited == []
+    changed = a_pool("a", 3)
+    changed["metadata"]["generation"] = 2
+    heard.event("MODIFIED", changed)
+    assert sorted(heard.edited) == ["a", ROUTER_NAME]
 
 
 def test_a_watch_that_begins_anew_is_noticed_by_what_it_tells_again() -> None:

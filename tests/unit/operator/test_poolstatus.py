@@ -226,6 +226,16 @@ def test_a_secret_that_the_router_misses_is_told_at_the_pool() -> None:
     assert condition_of(status)[:2] == ("False", "SecretNotFound")
 
 
+def test_a_name_that_is_taken_does_not_hide_that_the_pool_serves() -> None:
+    refusal = Refusal(kind="Service", name="a100-engine", reason="NameTaken", message="rename or delete it")
+    status = status_of(a_pool(), refused=(refusal,))
+    assert condition_of(status)[:2] == ("False", "NameTaken")
+    serving = status_of(a_pool(), children=(a_deployment(ready=1),), refused=(refusal,))
+    assert condition_of(serving)[:2] == ("True", "Serving")
+    stalled = condition_of(serving, "Stalled")
+    assert stalled == ("True", "NameTaken", "Service a100-engine: rename or delete it")
+
+
 def test_what_the_api_server_refuses_is_told_in_its_words() -> None:
     refusal = Refusal(
         kind="Deployment", name="a100-engine", reason="Forbidden", message="cannot patch resource"

@@ -48,7 +48,13 @@ class World:
         self.woken: list[Key] = []
         self.observed: list[Observed] = []
         cluster = cast("Cluster", self.server)
-        self.feed = Feed(self.cache, wake=self.woken.append, relisted=lambda: None, clock=lambda: 0.0)
+        self.feed = Feed(
+            self.cache,
+            wake=self.woken.append,
+            edited=lambda key: None,
+            relisted=lambda: None,
+            clock=lambda: 0.0,
+        )
         resync = Resync(
             cluster, self.cache, self.feed, kinds=[(kind, None) for kind in KINDS.values()], namespaces=()
         )
@@ -286,6 +292,41 @@ def test_what_is_superfluous_is_deleted_first_and_only_the_very_object() -> None
     world.reconcile()
     assert [write[:2] for write in world.server.writes] == [("delete", "Service"), ("apply", "Service")]
     assert ("Service", "team", "old") in world.server.objects
+
+
+def test_an_object_of_somebody_else_is_not_taken_over() -> None:
+    world = World(applying(a_child(selector={"app": "ours"}), status={"ready": "0/1"}))
+    world.told_of(pool_data("a100"))
+    theirs = world.server.put({**a_child(selector={"app": "theirs"}), "metadata": {"name": "a100-engine"}})
+    with pytest.raises(Incomplete, match="rename or delete it"):
+        world.reconcile()
+    assert world.server.writes == [("status", "GPUPool", "a100")]
+    assert world.server.objects["Service", "team", "a100-engine"] == theirs
+    assert [each.reason for each in world.observed[-1].refused] == ["NameTaken"]
+    world.server.remove("Service", "a100-engine")
+    world.reconcile()
+    assert world.server.writes[1:] == [("apply", "Service", "a100-engine")]
+
+
+def test_a_child_that_has_lost_its_labels_is_known_by_who_applied_it() -> None:
+    world = World(applying(a_child()))
+    world.told_of(pool_data("a100"))
+    managed = [{"manager": "kubectl-edit"}, {"manager": "hexflow-operator", "operation": "Apply"}]
+    world.server.put({**a_child(), "metadata": {"name": "a100-engine", "managedFields": managed}})
+    world.reconcile()
+    assert world.server.writes == [("apply", "Service", "a100-engine")]
+
+
+def test_a_delete_that_is_refused_stops_neither_the_children_nor_the_status() -> None:
+    old = Reference(api_version="v1", kind="ConfigMap", namespace="team", name="old")
+    world = World(applying(a_child(), status={"ready": "0/1"}, delete=(old,)))
+    world.told_of(pool_data("a100"))
+    world.server.refuse["delete", "ConfigMap"] = Forbidden("a webhook says no", status=403)
+    for _ in range(2):
+        with pytest.raises(Incomplete, match="a webhook says no"):
+            world.reconcile()
+        assert [(each.name, each.reason) for each in world.observed[-1].refused] == [("old", "Forbidden")]
+    assert world.server.writes == [("apply", "Service", "a100-engine"), ("status", "GPUPool", "a100")]
 
 
 def test_pods_of_a_pool_that_brings_its_own_are_asked_for_by_its_selector() -> None:

@@ -75,3 +75,14 @@ def test_the_report_of_a_namespace_that_is_empty_now_is_dropped() -> None:
         assert (len(routers.reports.said), routers.asked) == (0, ["team"])
 
     run(work())
+
+
+def test_a_router_that_never_answered_is_forgotten_with_its_namespace() -> None:
+    async def work() -> None:
+        routers = Routers()
+        await routers.reports.ask_all()
+        routers.namespaces = set()
+        await routers.reports.ask_all()
+        assert "team" not in routers.reports._misses
+
+    run(work())

@@ -24,7 +24,9 @@ class World:
         self.server = FakeCluster()
         self.cache = Cache()
         self.woken: set[str] = set()
-        self.feed = Feed(self.cache, wake=self._wake, relisted=lambda: None, clock=lambda: 0.0)
+        self.feed = Feed(
+            self.cache, wake=self._wake, edited=lambda key: None, relisted=lambda: None, clock=lambda: 0.0
+        )
         self.resync = Resync(
             cast("Cluster", self.server),
             self.cache,

@@ -96,6 +96,21 @@ def test_a_change_does_not_shorten_the_pause_after_a_failure() -> None:
     at(work, backoff=Backoff(first_seconds=8.0), spacing_seconds=0.0)
 
 
+def test_who_is_pardoned_is_not_kept_waiting_and_fails_as_for_the_first_time() -> None:
+    async def work(queue: WorkQueue[str]) -> None:
+        queue.add("a")
+        for _ in range(3):
+            queue.fail(await queue.take())
+        queue.pardon("a")
+        began = now()
+        queue.add("a")
+        await queue.take()
+        assert now() == began
+        assert queue.fail("a") == 8.0
+
+    at(work, backoff=Backoff(first_seconds=8.0), spacing_seconds=0.0)
+
+
 def test_pauses_are_spread_so_that_not_all_come_back_at_once() -> None:
     backoff = Backoff(first_seconds=1.0, longest_seconds=60.0)
     assert (backoff.pause(1, 0.0), backoff.pause(1, 1.0)) == (0.5, 1.0)
