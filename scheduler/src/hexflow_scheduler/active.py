@@ -80,8 +80,6 @@ class ActiveCall:
     """When it was last sent."""
     predicted_finish: float = 0.0
     """When it is expected to end; only meaningful once sent."""
-    prefill_ahead: float = 0.0
-    """Seconds of prefill that were ahead of it when it was sent."""
     reading: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """What its instance's meters showed when it was sent (``InstanceLoad.reading``)."""
     cached_tokens: int = 0

@@ -82,4 +82,4 @@ class Usage:
     cached_tokens: int | None = None
     """Prompt tokens that the engine found in its prefix cache; None where it does not say."""
     first_token_seconds: float | None = None
-    """Seconds from the send to the first token; None where the reply was not streamed."""
+    """Seconds from the send to the first token, for the event log; None where the reply was not streamed."""

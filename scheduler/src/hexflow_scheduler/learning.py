@@ -14,8 +14,8 @@ def learn(estimates: Estimates, now: float, *, active: ActiveCall, load: Instanc
 
     Its seconds are compared with what the profile and the present factors say: the prompts that were
     prefilled while it was there, its own among them, and a step for each token it really had, in the mean batch
-    and context it ran in. Where the time of the first token is known, prefill and decode are told apart;
-    else the whole moves both.
+    and context it ran in. The whole moves both factors, also where the time of the first token is known: how long
+    that took is mostly how many steps of others, and prompts of siblings thought cached, went before it.
     """
     estimates.finished(active.call, usage)
     if active.sent is not None and now > active.sent:
@@ -36,18 +36,8 @@ def _learn_speed(
     load.correct_prefill(own - active.prefill_seconds)
     step = speed.step_seconds(sequences / elapsed, context / elapsed)
     decode = step * usage.output_tokens / active.call.samples
-    if usage.first_token_seconds is None:
-        both = _ratio(elapsed, own + others + decode)
-        estimates.timed(load.instance_id, prefill=both, decode=both)
-        return
-    # A prompt found in the cache takes a step or two, which says nothing about prefilling.
-    worth = own > 4 * speed.quantum
-    ahead = active.prefill_ahead
-    estimates.timed(
-        load.instance_id,
-        prefill=_ratio(usage.first_token_seconds, own + ahead) if worth else None,
-        decode=_ratio(elapsed - usage.first_token_seconds, decode + max(0.0, others - ahead)),
-    )
+    ratio = _ratio(elapsed, own + others + decode)
+    estimates.timed(load.instance_id, prefill=ratio, decode=ratio)
 
 
 def learn_query(estimates: Estimates, now: float, query: OpenQuery) -> None:

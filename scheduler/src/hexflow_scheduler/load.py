@@ -292,7 +292,6 @@ class InstanceLoad:
         active.sent = now
         active.predicted_finish = now + active.predicted_seconds
         active.attempt += 1
-        active.prefill_ahead = max(0.0, self._prefilled_at - now)
         self._prefill_sent += active.prefill_seconds
         self._context += context_tokens(active)
         self._prefilled_at = max(self._prefilled_at, now) + active.prefill_seconds

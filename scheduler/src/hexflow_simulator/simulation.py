@@ -75,7 +75,7 @@ def simulate(
     result is handed on as it ends instead of being kept, so that memory stays flat however many there are.
     ``on_call`` is handed each call as it ends, where ``record_calls`` keeps them all.
     ``hard_cap_factor`` ends a query at that many times its SLO, as the router does; None never does.
-    ``streamed`` lets the kernel know when first tokens came, which the router does for streams alone.
+    ``streamed`` tells the kernel when first tokens came, as the router does for streams: its log has them then.
     ``knowledge`` makes it expect true lengths, or wrong ones; such a run has no event log.
     ``parameters`` are those of single workflows, by name.
     Raises ValueError for queries out of order, for a fleet without instances and for unknown ids in events.

@@ -31,11 +31,14 @@ def test_one_that_takes_twice_as_long_moves_both_factors() -> None:
     assert (learned(kernel).prefill, learned(kernel).decode) == pytest.approx((2**0.1, 2**0.1))
 
 
-def test_the_time_of_the_first_token_tells_prefill_and_decode_apart() -> None:
-    kernel = a_kernel()
-    kernel.arrive(0.0, [a_call()])
-    kernel.finished(5.0, "c", usage(first_token_seconds=1.0))
-    assert (learned(kernel).prefill, learned(kernel).decode) == pytest.approx((1.0, 2**0.1))
+def test_the_time_of_the_first_token_changes_nothing() -> None:
+    def scales(first_token_seconds: float | None) -> tuple[float, float]:
+        kernel = a_kernel()
+        kernel.arrive(0.0, [a_call()])
+        kernel.finished(6.0, "c", usage(first_token_seconds=first_token_seconds))
+        return learned(kernel).prefill, learned(kernel).decode
+
+    assert scales(1.0) == scales(5.9) == scales(None)
 
 
 def test_the_batch_it_ran_in_is_no_slowness() -> None:
@@ -55,13 +58,6 @@ def test_tokens_that_were_cached_are_not_taken_for_speed() -> None:
     # 500 tokens less to prefill
     kernel.finished(2.5, "c", usage(cached_tokens=500))
     assert learned(kernel).prefill == pytest.approx(1.0)
-
-
-def test_a_first_token_out_of_the_cache_says_nothing_about_prefill() -> None:
-    kernel = a_kernel()
-    kernel.arrive(0.0, [a_call()])
-    kernel.finished(2.2, "c", usage(cached_tokens=990, first_token_seconds=0.2))
-    assert learned(kernel).prefill == 1.0
 
 
 def test_one_stalled_call_counts_as_four_times_too_slow_at_most() -> None:
