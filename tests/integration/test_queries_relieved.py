@@ -52,3 +52,39 @@ async def test_a_degraded_query_has_fewer_candidates_and_says_so(
     note = f"{4 - candidates} of 4 candidates: it would be late with all"
     assert generation["skipped"] == [note]
     assert f"candidate-generation: {note}" in answer["skipped"]
+
+
+@pytest.mark.parametrize(("objective", "demoted"), [("Attainment", True), ("P95", False)])
+async def test_a_query_that_cannot_be_in_time_gives_way_under_attainment_only(
+    tmp_path: Path, objective: str, demoted: bool
+) -> None:
+    laptop = a_laptop(tmp_path / "laptop", slo={"objective": objective})
+    async with a_router(laptop, hard_cap_factor=1000.0) as router:
+        in_time = (await router.ask()).json()
+        late = (await router.ask(deadlineSeconds=0.1)).json()
+        counted = await router.metric("hexflow_calls_demoted_total")
+    calls = [call for stage in late["stages"] for call in stage["calls"]]
+    assert late["status"] == "Succeeded"
+    assert calls
+    assert {call["demoted"] for call in calls} == {demoted}
+    assert counted == (len(calls) if demoted else 0)
+    assert not any(call["demoted"] for stage in in_time["stages"] for call in stage["calls"])
+
+
+@pytest.mark.parametrize("drops", [True, False])
+async def test_the_last_candidate_of_a_late_query_is_dropped_only_where_that_is_asked_for(
+    tmp_path: Path, drops: bool
+) -> None:
+    laptop = a_laptop(tmp_path / "laptop", scheduling={"dropLateCandidates": drops})
+    async with a_router(laptop) as router:
+        for _ in range(3):
+            router.router.succession.kernel.estimates.answered(WORKFLOW, 0.1)
+        response = await router.ask()
+        assert router.router.driver.outstanding == 0
+    answer = response.json()
+    calls = answer["stages"][1]["calls"]
+    ends = sorted((call["status"], call["reason"]) for call in calls if call["status"] != "Done")
+    assert (response.status_code, answer["rows"]) == (200, [[3]])
+    assert ends == ([("Cancelled", "Dropped")] if drops else [])
+    assert len(answer["candidates"]) == 4 - drops
+    assert answer["skipped"] == (["candidate-generation: 1 of 4 candidates: it is late"] if drops else [])

@@ -105,6 +105,7 @@ EVERYTHING_OF_A_WORKFLOW: dict[str, Any] = {
     "scheduling": {
         "policy": "HexGenFlow+Urgency",
         "admission": "InTime",
+        "dropLateCandidates": True,
         "alpha": {"seed": 0.5, "min": 0.0, "max": 1.0},
         "beta": {"value": 0.3},
     },

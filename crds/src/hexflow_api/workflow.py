@@ -78,7 +78,10 @@ class Slo(ResourceModel):
     classes: Annotated[tuple[SloClass, ...], Field(max_length=16, json_schema_extra=keyed_by("name"))] = ()
     """Deadlines of groups of tenants."""
     objective: Literal["P95", "Req95", "Attainment", "Rate"] = "P95"
-    """What tuning makes better."""
+    """What tuning makes better.
+
+    Where all workflows of the namespace say Attainment, a query that cannot be in time any more gives way to others.
+    """
 
 
 class Tenant(ResourceModel):
@@ -173,6 +176,8 @@ class Scheduling(ResourceModel):
 
     Always: it is let in. InTime: an error (429) that says when to ask again. Degrade: let in, with fewer candidates.
     """
+    drop_late_candidates: Flag = False
+    """Whether a late query goes without the last of its candidates, or of their corrections, once it has others."""
     alpha: Parameter | None = None
     """HexGenFlow's balance between the fastest instance (1) and the shortest queue (0)."""
     beta: Parameter | None = None

@@ -36,6 +36,8 @@ class Accounts:
         """Note a call that is sent, for the first time or again."""
         if placement.attempts > 1:
             self.metrics.count("hexflow_call_retries_total", placement.pool)
+        elif placement.demoted:
+            self.metrics.count("hexflow_calls_demoted_total", placement.pool)
 
     def first_byte(self, placement: Placement, seconds: float) -> None:
         """Note the first event of a stream."""

@@ -81,6 +81,8 @@ class CallReport(_Edge):
     urgency: float | None = None
     """Seconds by which it was expected to overrun its budget when it was sent."""
     priority: int | None = None
+    demoted: bool = False
+    """Whether its query gave way to others, since it could not be in time any more."""
     prompt_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None

@@ -257,6 +257,7 @@ class Driver:
             attempts=send.attempt,
             sent_at=now,
             queued_seconds=max(0.0, now - pending.released_at),
+            demoted=place.demoted if place else False,
         )
         pending.placement = placement
         pending.tried.add(send.instance_id)
@@ -364,6 +365,8 @@ class Driver:
             pending.settle()
             return
         pending.stop()
+        if end.outcome is Outcome.DROPPED:
+            pending.withdrawn = failure_of(end, None)  # whatever an engine said to an earlier try
         pending.fail(pending.withdrawn or failure_of(end, pending.last_failure))
 
     def _ran_out_of_time(self, pending: Pending) -> None:

@@ -47,6 +47,8 @@ class Placement:
     """Instant it was sent."""
     queued_seconds: float
     """From its release to this sending."""
+    demoted: bool = False
+    """Whether its query gives way to others, since it cannot be in time any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ TABLE: Final[tuple[Metric, ...]] = (
         "hexflow_calls_total",
         "counter",
         "pool outcome",
-        "Calls that ended, by how they ended (Finished, Failed, Cancelled, Expired, Unservable).",
+        "Calls that ended, by how they ended (Finished, Failed, Cancelled, Dropped, Expired, Unservable).",
         "Failed or Expired above a few per cent: look at `hexflow_call_failures_total` for the reason, then at the "
         "pool's instances. Unservable: no pool has the model or the context length.",
     ),
@@ -54,6 +54,13 @@ TABLE: Final[tuple[Metric, ...]] = (
         "Calls sent again after a try failed, by the pool of the new try.",
         "A steady rate means an instance that fails without being seen as failed: find it by "
         "`hexflow_call_failures_total` and take it out.",
+    ),
+    _metric(
+        "hexflow_calls_demoted_total",
+        "counter",
+        "pool",
+        "Calls sent whose query gives way to others, since it cannot be in time any more (`slo.objective: Attainment`).",
+        "A rising share of `hexflow_calls_total`: the fleet is too small for what arrives, or the deadline too short.",
     ),
     _metric(
         "hexflow_call_seconds",

@@ -16,7 +16,7 @@ import msgspec
 
 from hexflow_router.exchange import CallFailed, CompletedReply, Exchange, Headers, Placement, UpstreamRequest
 from hexflow_scheduler import Call, PrefixBlock
-from hexflow_sql.completion import Completion, CompletionError, CompletionRequest, PromptBlock
+from hexflow_sql.completion import DROPPED, Completion, CompletionError, CompletionRequest, PromptBlock
 
 Release = Callable[[Sequence[UpstreamRequest]], Sequence[Exchange]]
 
@@ -55,6 +55,8 @@ class StageCalls:
     """Fields that go along (trace context)."""
     arrival: float
     deadline: float | None
+    droppable: bool = False
+    """Whether a late query may go without those that its stage can do without."""
     expires: float | None = None
     """Instant at which the query ends, answered or not; None where that is the deadline."""
 
@@ -134,6 +136,7 @@ class StageModel:
             deadline=of.deadline,
             expires=of.expires,
             budget_seconds=budget,
+            optional=of.droppable and request.optional,
             round=request.round,
             sibling=request.sibling,
         )
@@ -173,7 +176,7 @@ class StageModel:
             record.completed = await exchange.read()
             completion = read_completion(record.completed)
         except CallFailed as failed:
-            self._end(record, "Failed", failed.reason)
+            self._end(record, "Cancelled" if failed.reason == DROPPED else "Failed", failed.reason)
             raise CompletionError(failed.reason, failed.message) from None
         except CompletionError as failed:
             self._end(record, "Failed", failed.reason)

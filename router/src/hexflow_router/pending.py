@@ -210,6 +210,10 @@ def failure_of(end: End, last: AttemptFailed | None) -> CallFailed:
     """Return what a caller is told of a call that ended without an answer."""
     if last is not None and end.outcome is not Outcome.UNSERVABLE:
         return _failed(last)
+    if end.outcome is Outcome.DROPPED:
+        return CallFailed(
+            f"The call was dropped: {end.reason}.", status=499, code="dropped", reason="Dropped"
+        )
     detail = f" ({end.reason})" if end.reason else ""
     if end.outcome is Outcome.UNSERVABLE:
         return CallFailed(

@@ -213,6 +213,7 @@ class Pipeline:
                 arrival=query.arrival,
                 deadline=query.deadline,
                 expires=query.expires,
+                droppable=query.workflow.workflow.spec.scheduling.drop_late_candidates,
             ),
             release_calls=self.release,
             clock=self.clock,

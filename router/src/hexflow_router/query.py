@@ -222,6 +222,7 @@ def call_report(record: CallRecord) -> CallReport:
         attempts=placed.attempts if placed else 0,
         urgency=_rounded(placed.urgency) if placed else None,
         priority=placed.priority if placed else None,
+        demoted=placed.demoted if placed else False,
         prompt_tokens=usage.prompt_tokens if usage else call.prompt_tokens,
         output_tokens=usage.output_tokens if usage else None,
         cached_tokens=usage.cached_tokens if usage else None,

@@ -11,15 +11,20 @@ moment without calls and queries.
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from hexflow_api import ParameterInForce
 from hexflow_router.configuration import Configuration
 from hexflow_router.driver import Driver
 from hexflow_router.parameters import ParameterBook
-from hexflow_scheduler import Estimates, InvalidParameter, Parameters, Policy, RecordingKernel
+from hexflow_scheduler import Estimates, InvalidParameter, Parameters, Policy, RecordingKernel, Relief
 
 _log = logging.getLogger("hexflow.router")
 
+DEMOTED_SHARE = 0.2
+"""Share of the open queries that may give way at a time, where the objective is attainment."""
+DROP_FACTOR = 1.3
+"""Times the mean of its workflow that a query is late by when its last candidate is dropped."""
 LOOK_AGAIN_SECONDS = 0.2
 """Real seconds between two looks whether a new policy may take over."""
 PART_SECONDS = 3600.0
@@ -67,7 +72,7 @@ class Succession:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self.named_policy == self.policy:
+        if policy_of(configuration) == self.kernel.policy:
             self._set_parameters(driver.clock())
         elif driver.outstanding:
             if not waits:
@@ -100,7 +105,7 @@ class Succession:
 
     def tuned(self, driver: Driver) -> None:
         """Put in force what the book says now."""
-        if self.named_policy == self.policy:
+        if policy_of(self._configuration) == self.kernel.policy:
             self._set_parameters(driver.clock())
 
     def in_force(self) -> dict[str, dict[str, ParameterInForce]]:
@@ -136,9 +141,21 @@ class Succession:
 
 
 def policy_of(configuration: Configuration) -> Policy:
-    """Return the policy that the leading workflow names."""
+    """Return the policy that the leading workflow names, with the relief that the workflows ask for."""
     leading = configuration.leading
-    return Policy.named(leading.policy) if leading else Policy.named()
+    policy = Policy.named(leading.policy) if leading else Policy.named()
+    return replace(policy, relief=relief_of(configuration))
+
+
+def relief_of(configuration: Configuration) -> Relief:
+    """Return what may be done where not all can be in time.
+
+    Demotion touches every query, so that all workflows have to want it; what may be dropped each says of its own calls.
+    """
+    specs = [setup.workflow.spec for setup in configuration.workflows.values()]
+    demotes = bool(specs) and all(spec.slo.objective == "Attainment" for spec in specs)
+    drops = any(spec.scheduling.drop_late_candidates for spec in specs)
+    return Relief(demote=DEMOTED_SHARE if demotes else 0.0, drop=DROP_FACTOR if drops else 0.0)
 
 
 def parameters_of(

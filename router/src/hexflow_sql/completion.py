@@ -46,6 +46,8 @@ class CompletionRequest:
     """How many requests of its chain came before it in its stage."""
     sibling: int = 0
     """Its place among the requests released together."""
+    optional: bool = False
+    """Whether the stage can do without it once another of its requests is answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,10 @@ class Completion:
     prompt_tokens: int
     output_tokens: int
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+DROPPED = "Dropped"
+"""Reason of a completion that was given up since its question is late and has others to choose from."""
 
 
 class CompletionError(Exception):

@@ -11,7 +11,7 @@ import pytest
 from hexflow_router.driver import Driver
 from hexflow_router.exchange import CallFailed, UpstreamRequest
 from hexflow_router.upstream import Address, TimeOuts
-from hexflow_scheduler import DuplicateCall, Instance, InstanceState, Kernel, Policy
+from hexflow_scheduler import DuplicateCall, Instance, InstanceState, Kernel, Policy, Relief
 from support import virtual_time
 from support.asgi import AsgiUpstream
 from support.datapath import FAST, STREAMED, a_request
@@ -267,3 +267,24 @@ def test_a_time_scale_does_not_make_a_busy_machine_a_silent_engine() -> None:
 
     time_outs = TimeOuts(first_byte_seconds=120, idle_seconds=60, total_seconds=900)
     play(act, "one", real_seconds=lambda seconds: seconds / 100, time_outs=time_outs)
+
+
+def test_a_call_that_is_dropped_leaves_its_engine_and_says_so_whatever_an_engine_said_before() -> None:
+    async def act(scene: Scene) -> None:
+        scene.driver.succeed(Kernel(replace(Policy.named("LeastOutstanding"), relief=Relief(drop=1.0))))
+        for _ in range(3):
+            scene.driver.kernel.estimates.answered("w", 1.0)
+        ours = {"ours": True, "query_id": "q", "workflow": "w", "stage": "s", "optional": True}
+        scene.engines["one"].answers = [(5.0, 200, {}), (100.0, 200, {})]
+        scene.engines["two"].answers = [(1.0, 503, {})]
+        first, second = scene.driver.release([a_call(**ours), a_call(**ours)])
+        await first.read()
+        with pytest.raises(CallFailed) as dropped:
+            await second.read()
+        assert (dropped.value.code, dropped.value.reason) == ("dropped", "Dropped")
+        assert "late" in dropped.value.message
+        await asyncio.sleep(1)
+        assert [len(engine.calls) for engine in scene.engines.values()] == [2, 1]
+        assert scene.engines["one"].left == 1
+
+    play(act, "one", "two")

@@ -2,15 +2,21 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
-from hexflow_router.configuration import Configuration
+import pytest
+
+from hexflow_router.configuration import Configuration, arrange
 from hexflow_router.driver import Driver
-from hexflow_router.succession import PART_SECONDS, Succession
+from hexflow_router.succession import PART_SECONDS, Succession, policy_of
 from hexflow_router.upstream import Address
-from hexflow_scheduler import InstanceState, decode
+from hexflow_scheduler import InstanceState, Relief, decode
 from support import virtual_time
 from support.asgi import AsgiUpstream
 from support.datapath import a_pool, a_request
+from support.resources import a_pool as a_gpu_pool
+from support.resources import a_secret, a_workflow, resources_of
 
 
 def play(act: Callable[[Succession, Driver, list[str]], Awaitable[None]]) -> None:
@@ -71,5 +77,41 @@ def test_no_part_begins_under_a_call() -> None:
         await asyncio.sleep(10)
         assert succession.kernel is not first
         renewing.cancel()
+
+    play(act)
+
+
+def a_configuration(**specs: dict[str, Any]) -> Configuration:
+    workflows = [a_workflow(name, **spec) for name, spec in specs.items()]
+    return arrange(resources_of(a_gpu_pool(), *workflows, a_secret()), Path("/nowhere"))
+
+
+ATTAINMENT = {"slo": {"objective": "Attainment"}}
+DROPS = {"scheduling": {"dropLateCandidates": True}}
+
+
+@pytest.mark.parametrize(
+    ("specs", "relief"),
+    [
+        ({}, Relief()),
+        ({"a": {}}, Relief()),
+        ({"a": ATTAINMENT}, Relief(demote=0.2)),
+        ({"a": ATTAINMENT, "b": {}}, Relief()),
+        ({"a": DROPS, "b": {}}, Relief(drop=1.3)),
+        ({"a": ATTAINMENT | DROPS, "b": ATTAINMENT}, Relief(demote=0.2, drop=1.3)),
+    ],
+)
+def test_relief_is_what_the_workflows_ask_for(specs: dict[str, Any], relief: Relief) -> None:
+    assert policy_of(a_configuration(**specs)).relief == relief
+
+
+def test_another_relief_takes_a_kernel_of_its_own() -> None:
+    async def act(succession: Succession, driver: Driver, lines: list[str]) -> None:
+        succession.configure(a_configuration(a={}), driver)
+        first = succession.kernel
+        succession.configure(a_configuration(a=ATTAINMENT), driver)
+        assert succession.kernel is not first
+        assert succession.kernel.policy.relief.demote > 0
+        assert len(succession.kernel.view().instances) == 1
 
     play(act)

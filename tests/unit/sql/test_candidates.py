@@ -268,3 +268,20 @@ async def test_a_large_schema_without_links_keeps_the_nearest_tables(shop: Datab
         "CandidateGeneration", a_draft(schema=schema), model=model, database=shop, schema_tokens=300
     )
     assert '"customers"' in text_of(model.requests[0])
+
+
+async def test_a_candidate_that_was_dropped_is_left_out_and_noted(shop: Database) -> None:
+    dropped = CompletionError("Dropped", "its query is late")
+    model = ScriptedModel({"candidate": lambda request: dropped if request.sibling else FOUR[0]})
+    draft = await run_stage("CandidateGeneration", a_draft(), model=model, database=shop, fan_out=2)
+    assert [candidate.sql for candidate in draft.candidates] == ["SELECT 0 FROM t"]
+    assert skipped(draft) == ["1 of 2 candidates: it is late"]
+
+
+@pytest.mark.parametrize(("fan_out", "optional"), [(1, [False]), (2, [True, True])])
+async def test_a_stage_can_do_without_one_candidate_of_several(
+    shop: Database, fan_out: int, optional: list[bool]
+) -> None:
+    model = ScriptedModel({"candidate": FOUR})
+    await run_stage("CandidateGeneration", a_draft(), model=model, database=shop, fan_out=fan_out)
+    assert [request.optional for request in model.requests] == optional

@@ -338,3 +338,32 @@ async def test_texts_are_looked_up_in_the_index_of_the_database() -> None:
         database=database,
     )
     assert database.ran == ["SELECT a FROM t WHERE a = 'y'", "SELECT a FROM t"]
+
+
+async def test_a_correction_that_was_dropped_ends_its_chain_and_is_noted(shop: Database) -> None:
+    dropped = CompletionError("Dropped", "its query is late")
+    model = ScriptedModel({"correction": lambda _: dropped})
+    draft = await run_stage("SelfCorrection", await drafted(shop, GOOD, BAD), model=model, database=shop)
+    assert [candidate.usable for candidate in draft.candidates] == [True, False]
+    assert draft.candidates[1].error == "no such column: custmer"
+    assert skipped(draft) == ["corrections of 1 of 2 candidates: it is late"]
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize(("statements", "optional"), [((GOOD, BAD), True), ((BAD,), False)])
+async def test_a_correction_is_optional_once_another_candidate_has_rows(
+    statements: tuple[str, ...], optional: bool
+) -> None:
+    async def run(sql: str) -> Result:
+        if sql == BAD:
+            await asyncio.sleep(0.05)
+            raise StatementFailed("NoSuchColumn", "no such column: custmer")
+        return a_result((2,))
+
+    schema = a_schema(a_table("customers", "city"))
+    draft = a_draft(
+        schema=schema, candidates=tuple(a_candidate(index, sql) for index, sql in enumerate(statements))
+    )
+    model = ScriptedModel({"correction": fenced(GOOD)})
+    await run_stage("SelfCorrection", draft, model=model, database=ScriptedDatabase(schema, run))
+    assert [request.optional for request in model.requests] == [optional]

@@ -61,6 +61,7 @@ class CandidateGeneration:
                 samples=settings.samples,
                 sampling=settings.sampling,
                 sibling=place,
+                optional=fan_out > 1,
             )
             for place in range(fan_out)
         ]

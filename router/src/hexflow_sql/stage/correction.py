@@ -7,6 +7,7 @@ error; one repair is asked for, and only when a text in WHERE does not occur in 
 
 import asyncio
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from hexflow_sql.completion import Completion, CompletionError, CompletionRequest, LanguageModel
@@ -71,6 +72,7 @@ class SelfCorrection:
                 time_left=time_left,
                 observe=observe,
                 sleep=sleep or asyncio.sleep,
+                answered=lambda: any(chain.candidate.usable for chain in chains),
             )
             for entry in draft.candidates
         ]
@@ -78,6 +80,7 @@ class SelfCorrection:
             unfinished = await self._all(chains, time_left=time_left, sleep=sleep or asyncio.sleep)
         finally:
             await statements.close()
+        unfinished += sum(chain.dropped for chain in chains)
         if unfinished:
             what = f"corrections of {unfinished} of {len(chains)} candidates"
             observe(PartSkipped(stage=self.name, what=what, why="it is late"))
@@ -127,8 +130,11 @@ class _Chain:
         time_left: TimeLeft,
         observe: Observer,
         sleep: Sleep,
+        answered: Callable[[], bool],
     ) -> None:
         self.candidate = candidate
+        self.dropped = False
+        """Whether a correction was given up for want of time."""
         self._draft = draft
         self._settings = settings
         self._statements = statements
@@ -137,6 +143,7 @@ class _Chain:
         self._time_left = time_left
         self._observe = observe
         self._sleep = sleep
+        self._answered = answered
         self._tried: list[str] = []
         self._errors: list[str] = []
 
@@ -205,6 +212,7 @@ class _Chain:
             sampling=settings.sampling,
             round=round_number - 1,
             sibling=before.index,
+            optional=self._answered(),
         )
         (ended,) = await collect(
             self._model.release([request]),
@@ -213,6 +221,7 @@ class _Chain:
             enough=lambda _: True,
             settings=settings,
         )
+        self.dropped = ended is None
         self.candidate = replace(before, rounds=round_number)
         if not isinstance(ended, Completion) or not ended.texts:
             if isinstance(ended, CompletionError) and before.result is None:

@@ -5,12 +5,12 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from hexflow_sql.completion import Completion, CompletionError
+from hexflow_sql.completion import DROPPED, Completion, CompletionError
 from hexflow_sql.errors import StageTimedOut
 from hexflow_sql.stage.protocol import Sleep, StageSettings, TimeLeft
 
 Ended = Completion | CompletionError | None
-"""How a request ended; None where it was withdrawn."""
+"""How a request ended; None where it was withdrawn or dropped."""
 
 
 async def collect(
@@ -67,5 +67,5 @@ def _ended(task: "asyncio.Future[Completion]") -> Ended:
     if error is None:
         return task.result()
     if isinstance(error, CompletionError):
-        return error
+        return None if error.reason == DROPPED else error
     raise error
