@@ -120,7 +120,7 @@ def test_amounts_are_read_as_vllm_reads_them(text: str, number: int) -> None:
         (["serve", "m", "--profile", "{"], "Invalid JSON"),
         (
             ["serve", "m", "--profile", '{"t0": -1, "t1": true}'],
-            "t0: Input should be greater than 0; t2: Field required; c1: Field required",
+            "t0: Input should be greater than 0; t1: Input should be a valid number; t2: Field required",
         ),
     ],
 )
