@@ -41,6 +41,10 @@ class Parameters(Mapping[str, float]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __eq__(self, other: object) -> bool:
+        # Spelt out: compiled, a class with a hash of its own does not get Mapping's.
+        return isinstance(other, Mapping) and self._values == dict(other)
+
     def __hash__(self) -> int:
         return hash(tuple(self._values.items()))
 
