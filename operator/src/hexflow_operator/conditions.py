@@ -6,7 +6,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hexflow_api.condition import MAX_MESSAGE, ConditionType, Reason
 from hexflow_operator.decision import Event, reference_to
@@ -16,8 +16,7 @@ Truth = Literal["True", "False", "Unknown"]
 MAX_NOTE = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(NamedTuple):
     """Say how one condition is now."""
 
     status: Truth
@@ -101,7 +100,7 @@ def last_finding(resource: Manifest, kind: ConditionType) -> Finding | None:
     for each in _conditions_of(resource):
         current = each.get("observedGeneration") == resource["metadata"].get("generation", 0)
         if each["type"] == kind.value and current and each["reason"] in {reason.value for reason in Reason}:
-            return Finding(status=each["status"], reason=Reason(each["reason"]), message=each["message"])
+            return Finding(each["status"], Reason(each["reason"]), each["message"])
     return None
 
 
@@ -125,8 +124,8 @@ class Obstacles:
         """Return the condition Stalled where ``found`` is what is wrong with the pods that time does not cure."""
         cause = self.blocked or self._refusal() or found or self._unknown()
         if cause is None:
-            return Finding(status="False", reason=Reason.SETTLED, message="nothing stands in the way")
-        return Finding(status="True", reason=cause.reason, message=cause.message)
+            return Finding("False", Reason.SETTLED, "nothing stands in the way")
+        return Finding("True", cause.reason, cause.message)
 
     def _refusal(self) -> Finding | None:
         if not self.refused:
@@ -137,22 +136,18 @@ class Obstacles:
         if "exceeded quota" in first.message:
             reason = Reason.QUOTA_EXCEEDED
         message = f"{first.kind} {first.name}: {first.message}"
-        return Finding(status="False", reason=reason, message=message)
+        return Finding("False", reason, message)
 
     def _unknown(self) -> Finding | None:
         message = f"passed over: {', '.join(self.passed_over)}"
-        return (
-            Finding(status="False", reason=Reason.UNKNOWN_FIELDS, message=message)
-            if self.passed_over
-            else None
-        )
+        return Finding("False", Reason.UNKNOWN_FIELDS, message) if self.passed_over else None
 
 
 def reconciling(message: str | None) -> Finding:
     """Return the condition Reconciling: what is on its way, None for nothing."""
     if message is None:
-        return Finding(status="False", reason=Reason.SETTLED, message="nothing is on its way")
-    return Finding(status="True", reason=Reason.PROGRESSING, message=message)
+        return Finding("False", Reason.SETTLED, "nothing is on its way")
+    return Finding("True", Reason.PROGRESSING, message)
 
 
 def _conditions_of(resource: Manifest) -> Sequence[Mapping[str, Any]]:

@@ -13,19 +13,14 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from hexflow_operator.children.podtemplate import MERGE_KEYS
 from hexflow_operator.observed import Manifest
 
 APPLIED_ANNOTATION: Final = "hexflow.dev/applied"
 """On each child: a hash of what was applied."""
 
 LIST_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "containers": ("name",),
-    "initContainers": ("name",),
-    "volumes": ("name",),
-    "env": ("name",),
-    "volumeMounts": ("mountPath",),
-    "imagePullSecrets": ("name",),
-    "hostAliases": ("ip",),
+    **MERGE_KEYS,
     "ownerReferences": ("uid",),
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
     "conditions": ("type",),

@@ -87,10 +87,7 @@ async def _serve(settings: Settings, connection: Connection) -> None:
     identity = settings.identity or f"{socket.gethostname()}-{secrets.token_hex(4)}"
     times = LeaseTimes(duration_seconds=settings.lease_seconds)
     plain = Cluster(
-        connection,
-        retries=NO_RETRIES,
-        read_seconds=times.renew_seconds,
-        write_seconds=times.renew_seconds,
+        connection, retries=NO_RETRIES, read_seconds=times.renew_seconds, write_seconds=times.renew_seconds
     )
     leadership = Leadership(
         Leases(plain, namespace=_lease_namespace(settings), name=settings.lease_name),

@@ -4,24 +4,14 @@
 names of objects, so the number of series does not grow with the cluster.
 """
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from hexflow_api.metric import Metric, metrics_page
+
 SECONDS: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Buckets of every duration, in seconds."""
-
-
-class Metric(NamedTuple):
-    """Describe one metric; ``advice`` says what a person does when it looks wrong."""
-
-    name: str
-    kind: str
-    labels: str
-    """Their names, with blanks between."""
-    help: str
-    advice: str
 
 
 TABLE: Final[tuple[Metric, ...]] = (
@@ -136,28 +126,13 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-def metrics_page() -> str:
-    """Return the reference page of the table."""
-    return "\n".join(_page()) + "\n"
-
-
-def _page() -> Iterator[str]:
-    yield "# Metrics of the operator"
-    yield ""
-    yield (
-        "<!-- Written by `python -m hexflow_operator.metrics`; a test compares. Edit the table in `metrics.py`. -->"
+def page() -> str:
+    """Return ``docs/reference/operator-metrics.md``."""
+    where = (
+        "At `/metrics` of the operator's port, in Prometheus' text format, beside `/healthz` and `/readyz`."
     )
-    yield ""
-    yield "At `/metrics` of the operator's port, in Prometheus' text format, beside `/healthz` and `/readyz`."
-    for metric in TABLE:
-        labels = ", ".join(f"`{label}`" for label in metric.labels.split()) or "none"
-        yield ""
-        yield f"## `{metric.name}`"
-        yield ""
-        yield f"{metric.kind.capitalize()}; labels: {labels}. {metric.help}"
-        yield ""
-        yield f"**What to do about it.** {metric.advice}"
+    return metrics_page("operator", where, TABLE)
 
 
 if __name__ == "__main__":
-    print(metrics_page(), end="")  # noqa: T201
+    print(page(), end="")  # noqa: T201

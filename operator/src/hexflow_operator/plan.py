@@ -203,7 +203,7 @@ def _plan_router(namespace: str, observed: Observed, defaults: Defaults) -> Plan
 
 def _plan_unreadable(resource: Manifest, problem: str, now: float) -> Plan:
     """Leave everything as it is, and say why: a roll-back must not take down what a newer operator has made."""
-    finding = Finding(status="False", reason=Reason.INVALID_SPEC, message=problem)
+    finding = Finding("False", Reason.INVALID_SPEC, problem)
     findings = {
         ConditionType.READY: finding,
         ConditionType.RECONCILING: reconciling(None),
@@ -224,16 +224,14 @@ def _too_large(observed: Observed) -> Finding | None:
     if len(text) <= MOST_BYTES or packed(text):
         return None
     message = f"the namespace's resources take {len(text) / 1024:.0f} kB, and packed still more than 1024"
-    return Finding(
-        status="False", reason=Reason.TOO_LARGE, message=f"{message}; the router keeps what it had"
-    )
+    return Finding("False", Reason.TOO_LARGE, f"{message}; the router keeps what it had")
 
 
 def _profile_finding(error: ResourceError) -> Finding:
     problem = error.problems[0]
     missing = problem.message.startswith("there is no ConfigMap")
     reason = Reason.CONFIG_MAP_NOT_FOUND if missing else Reason.PROFILE_NOT_FOUND
-    return Finding(status="False", reason=reason, message=f"{problem.path}: {problem.message}")
+    return Finding("False", reason, f"{problem.path}: {problem.message}")
 
 
 def _child(observed: Observed, kind: str, name: str) -> Manifest | None:

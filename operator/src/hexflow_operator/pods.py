@@ -1,7 +1,7 @@
 """Why a pod is not ready, in the words of who knows: the scheduler, the kubelet, the container itself."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hexflow_api.condition import Reason
@@ -122,10 +122,7 @@ def _last_words(ended: Manifest) -> str:
 
 
 def _named(pod: Manifest, trouble: Trouble | None) -> Trouble | None:
-    if trouble is None:
-        return None
-    message = f"pod {pod['metadata']['name']}: {trouble.message}"
-    return Trouble(reason=trouble.reason, message=message, since=trouble.since)
+    return trouble and replace(trouble, message=f"pod {pod['metadata']['name']}: {trouble.message}")
 
 
 def _condition(manifest: Manifest, kind: str) -> dict[str, Any]:

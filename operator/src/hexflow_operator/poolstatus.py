@@ -149,9 +149,9 @@ def _address(pod: Manifest, port: int) -> str:
 
 def _suspended(pool: GPUPool, instances: Instances) -> Finding | None:
     if pool.spec.suspend:
-        return Finding(status="False", reason=Reason.SUSPENDED, message="the pool is suspended")
+        return Finding("False", Reason.SUSPENDED, "the pool is suspended")
     if instances.wanted == 0 and pool.spec.source in ("Pods", "Emulated"):
-        return Finding(status="False", reason=Reason.SCALED_TO_ZERO, message="no instance is wanted")
+        return Finding("False", Reason.SCALED_TO_ZERO, "no instance is wanted")
     return None
 
 
@@ -159,29 +159,27 @@ def _ready(pool: GPUPool, observed: Observed, instances: Instances) -> Finding:
     if pool.spec.source == "Endpoints":
         return _ready_endpoints(pool, observed, instances)
     if pool.spec.source == "Selector" and instances.there == 0:
-        return Finding(
-            status="False", reason=Reason.NO_PODS_SELECTED, message="no pod has the labels of spec.selector"
-        )
+        return Finding("False", Reason.NO_PODS_SELECTED, "no pod has the labels of spec.selector")
     if instances.ready >= instances.wanted:
-        return Finding(status="True", reason=Reason.SERVING, message=instances.counted)
+        return Finding("True", Reason.SERVING, instances.counted)
     trouble = instances.troubles[0] if instances.troubles else None
     message = f"{instances.counted}; {trouble.message}" if trouble else instances.counted
     if instances.ready:
-        return Finding(status="True", reason=Reason.PARTLY_SERVING, message=message)
+        return Finding("True", Reason.PARTLY_SERVING, message)
     if trouble is None:
-        return Finding(status="Unknown", reason=Reason.PROGRESSING, message=message)
+        return Finding("Unknown", Reason.PROGRESSING, message)
     status: Truth = "Unknown" if trouble.reason in PATIENT else "False"
-    return Finding(status=status, reason=trouble.reason, message=message)
+    return Finding(status, trouble.reason, message)
 
 
 def _ready_endpoints(pool: GPUPool, observed: Observed, instances: Instances) -> Finding:
     if (report := observed.said) is None:
         silent = "the router has not said whether they answer"
         known = last_finding(observed.primary, ConditionType.READY) if observed.primary else None
-        return known or Finding(status="Unknown", reason=Reason.ROUTER_NOT_READY, message=silent)
+        return known or Finding("Unknown", Reason.ROUTER_NOT_READY, silent)
     counted = f"{instances.ready} of {instances.wanted} endpoints answer"
     if instances.ready == instances.wanted:
-        return Finding(status="True", reason=Reason.SERVING, message=counted)
+        return Finding("True", Reason.SERVING, counted)
     missing = [
         each.message
         for each in report.problems
@@ -195,7 +193,7 @@ def _ready_endpoints(pool: GPUPool, observed: Observed, instances: Instances) ->
         reason, words = Reason.ENGINE_UNREACHABLE, f"{down}: {why}"
     if instances.ready:
         reason = Reason.PARTLY_SERVING
-    return Finding(status=truth(instances.ready > 0), reason=reason, message=f"{counted}; {words}")
+    return Finding(truth(instances.ready > 0), reason, f"{counted}; {words}")
 
 
 def _patience(found: Sequence[Trouble], now: float) -> float | None:
@@ -213,4 +211,4 @@ def _stalled(instances: Instances, patience: float | None) -> Finding | None:
     trouble = instances.troubles[0]
     if trouble.reason in PATIENT:
         return None
-    return Finding(status="True", reason=trouble.reason, message=trouble.message)
+    return Finding("True", trouble.reason, trouble.message)

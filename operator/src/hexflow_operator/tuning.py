@@ -22,30 +22,22 @@ def tuning_finding(workflow: TextToSQLWorkflow, *, cron_job: Manifest | None, tu
     if tuning is None:
         return None
     if tuning.mode == "Off":
-        return Finding(status="False", reason=Reason.TUNING_OFF, message="tuning.mode is Off")
+        return Finding("False", Reason.TUNING_OFF, "tuning.mode is Off")
     status = (cron_job or {}).get("status") or {}
     begun, ended = seconds_of(status.get("lastScheduleTime")), seconds_of(status.get("lastSuccessfulTime"))
     if begun is None:
-        return Finding(status="Unknown", reason=Reason.NOT_TUNED_YET, message="the tuner has not run yet")
+        return Finding("Unknown", Reason.NOT_TUNED_YET, "the tuner has not run yet")
     since = (
         ended
         if ended is not None
         else seconds_of(((cron_job or {}).get("metadata") or {}).get("creationTimestamp"))
     )
     if since is not None and begun - since > OVERDUE_SECONDS:
-        return Finding(
-            status="False", reason=Reason.TUNING_FAILED, message="no run has ended well for an hour"
-        )
+        return Finding("False", Reason.TUNING_FAILED, "no run has ended well for an hour")
     reason = next((each for each in OUTCOMES if tuned.outcome and each.value == tuned.outcome.reason), None)
     if tuned.outcome is None or reason is None:
-        return Finding(
-            status="Unknown", reason=Reason.NOT_TUNED_YET, message="the tuner has said nothing yet"
-        )
-    return Finding(
-        status=truth(reason is Reason.TUNED),
-        reason=reason,
-        message=tuned.outcome.message or reason.sentence,
-    )
+        return Finding("Unknown", Reason.NOT_TUNED_YET, "the tuner has said nothing yet")
+    return Finding(truth(reason is Reason.TUNED), reason, tuned.outcome.message or reason.sentence)
 
 
 def parameters_in_force(

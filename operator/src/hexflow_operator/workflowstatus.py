@@ -41,7 +41,7 @@ def workflow_status(
     """
     pools, report = readable(alive(observed.pools), GPUPool), observed.said
     lacking = next(_lacking(workflow, pools), None)
-    serving = Finding(status="True", reason=Reason.SERVING, message="questions are answered")
+    serving = Finding("True", Reason.SERVING, "questions are answered")
     ready = obstacles.ready(
         lacking
         or _reported(workflow, observed)
@@ -79,7 +79,7 @@ def _lacking(workflow: TextToSQLWorkflow, pools: list[GPUPool]) -> Iterator[Find
     for resource, path, message in dangling(resources, secrets_elsewhere=True):
         if resource is workflow:
             reason = _reason(workflow, resources, path)
-            yield Finding(status="False", reason=reason, message=f"{path}: {message}")
+            yield Finding("False", reason, f"{path}: {message}")
 
 
 def _reason(workflow: TextToSQLWorkflow, resources: Resources, path: str) -> Reason:
@@ -103,23 +103,23 @@ def _reported(workflow: TextToSQLWorkflow, observed: Observed) -> Finding | None
         if (problem.kind, problem.name) == ("TextToSQLWorkflow", workflow.name):
             known_reasons = (each for each in Reason if each.value == problem.reason)
             reason = next(known_reasons, Reason.ROUTER_NOT_READY)
-            return Finding(status="False", reason=reason, message=problem.message)
+            return Finding("False", reason, problem.message)
     return None
 
 
 def _router(observed: Observed) -> Finding | None:
     if observed.router is None:
-        return Finding(status="Unknown", reason=Reason.ROUTER_NOT_READY, message="the router is being made")
+        return Finding("Unknown", Reason.ROUTER_NOT_READY, "the router is being made")
     if (observed.router.get("status") or {}).get("readyReplicas"):
         return None
     found = troubles(observed.router_pods, observed.router)
     if not found:
-        return Finding(status="Unknown", reason=Reason.ROUTER_NOT_READY, message="the router has no pod yet")
+        return Finding("Unknown", Reason.ROUTER_NOT_READY, "the router has no pod yet")
     waiting = found[0].reason in PATIENT
     return Finding(
-        status="Unknown" if waiting else "False",
-        reason=Reason.ROUTER_NOT_READY if waiting else found[0].reason,
-        message="the router is starting" if waiting else f"router: {found[0].message}",
+        "Unknown" if waiting else "False",
+        Reason.ROUTER_NOT_READY if waiting else found[0].reason,
+        "the router is starting" if waiting else f"router: {found[0].message}",
     )
 
 
@@ -138,7 +138,7 @@ def _pools(workflow: TextToSQLWorkflow, pools: list[GPUPool], observed: Observed
     status: Truth = "Unknown" if loading else "False"
     said = "; ".join(f"{name}: {state['reason']}" for name, state in sorted(states.items()))
     message = f"no pool is ready ({said})" if said else "nothing is known of the pools yet"
-    return Finding(status=status, reason=Reason.POOLS_NOT_READY, message=message)
+    return Finding(status, Reason.POOLS_NOT_READY, message)
 
 
 def _settings(
@@ -153,5 +153,5 @@ def _settings(
             f"the router is as {settings.name} says, the oldest workflow that says something of it"
         )
     if not disagreements:
-        return Finding(status="True", reason=Reason.SETTLED, message=f"the policy in force is {policy}")
-    return Finding(status="False", reason=Reason.OTHER_SETTINGS_IN_FORCE, message="; ".join(disagreements))
+        return Finding("True", Reason.SETTLED, f"the policy in force is {policy}")
+    return Finding("False", Reason.OTHER_SETTINGS_IN_FORCE, "; ".join(disagreements))

@@ -82,7 +82,7 @@ def _template(
         "securityContext": pod_security(user=None if emulated else ENGINE_USER),
         "terminationGracePeriodSeconds": OUT_OF_ROTATION_SECONDS + DRAIN_SECONDS + 30,
         "containers": [container],
-        "volumes": _volumes(pool),
+        "volumes": [volume for volume, _ in _storage(pool)],
         **placed(pool.spec.placement, defaults),
     }
     template = {"metadata": {"labels": own_labels}, "spec": spec}
@@ -116,7 +116,7 @@ def _container(
         # 503 once the engine behind the server is dead; a busy one answers late, hence the patience
         "livenessProbe": http_probe("/health", period=10, failures=6, timeout=10),
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": _mounts(pool),
+        "volumeMounts": [mount for _, mount in _storage(pool)],
     }
     if engine and engine.env_from:
         container["envFrom"] = list(engine.env_from)
@@ -151,35 +151,26 @@ def _emulator(pool: GPUPool, profile: Profile, defaults: Defaults) -> dict[str, 
     return _container(pool, defaults, run=run, environment=variables({"HOME": "/scratch"}))
 
 
-def _mounts(pool: GPUPool) -> list[dict[str, Any]]:
-    mounts: list[dict[str, Any]] = [
-        {"name": "scratch", "mountPath": "/scratch"},
-        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - a folder of the pod's own
-    ]
+def _storage(pool: GPUPool) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return each volume along with its mount."""
+    found = [_volume("scratch", "/scratch"), _volume("tmp", "/tmp")]  # noqa: S108 - a folder of the pod's own
     if pool.spec.emulated:
-        return mounts
-    claim = pool.spec.cache.pvc if pool.spec.cache else None
-    cache = {"name": "cache", "mountPath": "/cache"}
-    mounts.append({**cache, "subPath": claim.sub_path} if claim and claim.sub_path else cache)
-    if _shared_memory(pool):
-        mounts.append({"name": "shared-memory", "mountPath": "/dev/shm"})  # noqa: S108
-    weights = weights_of(pool)
-    if weights.volume:
-        mount = {"name": "weights", "mountPath": WEIGHTS_PATH, "readOnly": True}
-        mounts.append({**mount, "subPath": weights.sub_path} if weights.sub_path else mount)
-    return mounts
-
-
-def _volumes(pool: GPUPool) -> list[dict[str, Any]]:
-    volumes: list[dict[str, Any]] = [{"name": "scratch", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
-    if pool.spec.emulated:
-        return volumes
-    volumes.append({"name": "cache", **_cache(pool)})
+        return found
+    claim, weights = pool.spec.cache.pvc if pool.spec.cache else None, weights_of(pool)
+    found.append(_volume("cache", "/cache", _cache(pool), subPath=claim.sub_path if claim else None))
     if size := _shared_memory(pool):
-        volumes.append({"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": size}})
-    if source := weights_of(pool).volume:
-        volumes.append({"name": "weights", **source})
-    return volumes
+        memory = {"emptyDir": {"medium": "Memory", "sizeLimit": size}}
+        found.append(_volume("shared-memory", "/dev/shm", memory))  # noqa: S108
+    if source := weights.volume:
+        found.append(_volume("weights", WEIGHTS_PATH, source, readOnly=True, subPath=weights.sub_path))
+    return found
+
+
+def _volume(
+    name: str, path: str, source: dict[str, Any] | None = None, **options: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    mount = {key: value for key, value in options.items() if value is not None}
+    return {"name": name, **(source or {"emptyDir": {}})}, {"name": name, "mountPath": path, **mount}
 
 
 def _cache(pool: GPUPool) -> dict[str, Any]:

@@ -47,12 +47,7 @@ def selector_text(labels: Manifest) -> str:
 def labels(part: Part, instance: str) -> dict[str, str]:
     """Return the labels of a child and of its pods."""
     own = {"engine": {POOL_LABEL: instance}, "tuner": {WORKFLOW_LABEL: instance}, "router": {}}[part]
-    return {
-        **selector(part, instance),
-        "app.kubernetes.io/managed-by": MANAGER,
-        PART_LABEL: part,
-        **own,
-    }
+    return {**selector(part, instance), "app.kubernetes.io/managed-by": MANAGER, PART_LABEL: part, **own}
 
 
 def owner(resource: Manifest, *, controller: bool) -> dict[str, Any]:
