@@ -1,14 +1,19 @@
 """What a router went through and what the simulator makes of its event log: one kernel, one engine, one truth.
 
+The run in real time compares nothing where the machine was too busy to keep time, and is left out with the reason
+then: so it is no gate, and worth something alone on a quiet machine only.
+
 The queries are those of the log, with the lengths that the engines counted; the simulator runs them against the
 fleet that the log names, as fast as its profiles say (which are true of emulated instances), beginning as cold
 as the router did.
 """
 
 import asyncio
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from statistics import fmean
 
 import pytest
 
@@ -26,6 +31,25 @@ SCALE = 4.0
 """Of real time: HTTP and SQLite, which no scale makes faster, take so many times as long in emulated seconds."""
 REAL_QUESTIONS = 40
 SECONDS_BETWEEN = 3.0
+REAL_SECONDS = 200.0
+"""For an answer, which takes some seconds on a quiet machine."""
+MOST_LATE = 0.005
+"""Mean seconds by which a timer may come late. Dozens are in each answer, and what is late is late four times as much."""
+
+
+@dataclass(slots=True)
+class Timers:
+    """Measure how late timers come: what a machine that computes other things adds to every step of an answer."""
+
+    late: list[float] = field(default_factory=list)
+
+    async def watch(self) -> None:
+        """Set one after the other until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + 0.05
+            await asyncio.sleep(0.05)
+            self.late.append(loop.time() - due)
 
 
 def predicted(log: Path) -> dict[str, float]:
@@ -63,6 +87,7 @@ def test_hundreds_of_questions_are_decided_and_timed_alike(policy: str, count: i
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 async def test_a_short_run_in_real_time_takes_what_the_simulator_says(tmp_path: Path) -> None:
     entries = [an_entry(number) for number in range(KINDS)]
     laptop = a_laptop(tmp_path, *entries, slo={"deadlineSeconds": 120})
@@ -78,10 +103,21 @@ async def test_a_short_run_in_real_time_takes_what_the_simulator_says(tmp_path: 
             assert answer["status"] == "Succeeded", answer["message"]
             observed[answer["id"]] = answer["seconds"]
 
+        running.client.timeout = REAL_SECONDS
+        timers = Timers()
+        watching = asyncio.ensure_future(timers.watch())
         asking = []
         for number in range(REAL_QUESTIONS):
             await asyncio.sleep(chance.expovariate(SCALE / SECONDS_BETWEEN))
             asking.append(asyncio.ensure_future(ask(number)))
         await asyncio.gather(*asking)
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
     assert replay(decode(line) for line in log.read_text().splitlines()).difference is None
+    if fmean(timers.late) > MOST_LATE:
+        pytest.skip(
+            f"timers came {1000 * fmean(timers.late):.0f} ms late on average, so real time says nothing: "
+            "run this alone, on a machine that does nothing else"
+        )
     assert_close(observed, log, median=0.10, tail=0.20)
