@@ -100,7 +100,7 @@ def memory(calls: int) -> dict[str, float]:
         "calls": result.call_count,
         "mb_at_a_tenth": round(seen[0] / 1e6, 1),
         "mb_at_the_end": round(seen[-1] / 1e6, 1),
-        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6, 1),
         "calls_per_second_with_drawing": round(result.call_count / seconds),
     }
 
