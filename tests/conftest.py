@@ -1,6 +1,7 @@
 """What every test session shares: the last lines say what was left out, and under CI nothing may be."""
 
 import os
+import signal
 from collections import Counter
 
 import pytest
@@ -9,6 +10,13 @@ pytest_plugins = ["support.cluster", "support.definitions", "support.operators",
 
 REMEDIES = {"vllm": "make vllm", "cluster": "make cluster"}
 """Marker of an optional part -> the command that adds it."""
+
+
+def pytest_configure() -> None:
+    # A shell without job control starts what it puts in the background with ctrl-C ignored, and a child inherits
+    # that: the tests that interrupt one would wait for ever.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def left_out(skipped: list[pytest.TestReport]) -> Counter[str]:
