@@ -14,7 +14,7 @@ from pathlib import Path
 from hexflow_simulator.importing import open_trace
 resource.setrlimit(resource.RLIMIT_AS, (500 * 1024 * 1024,) * 2)
 trace = open_trace(Path(sys.argv[1]))
-print(trace.count, sum(1 for _ in trace), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(trace.count, sum(1 for _ in trace))
 """
 
 
@@ -43,6 +43,5 @@ def test_a_hundred_megabytes_are_read_under_a_limit_of_five_hundred(tmp_path: Pa
         [sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    checked, read, megabytes = map(int, done.stdout.split())
-    assert (checked, read) == (count, count)
-    assert megabytes < 200
+    # The limit is what is tested. The peak that a process reports is no use here: it inherits its parent's.
+    assert [int(word) for word in done.stdout.split()] == [count, count]
