@@ -91,7 +91,11 @@ def test_a_change_of_one_object_writes_its_children_its_status_and_the_routers_c
 
 
 def test_nothing_is_asked_for_that_the_rights_do_not_allow(
-    operator: OperatorProcess, operators: Operators, objects: Objects, audit_log: AuditLog
+    # The log comes first: an operator that is quick has begun its watches before it is asked for.
+    audit_log: AuditLog,
+    operator: OperatorProcess,
+    operators: Operators,
+    objects: Objects,
 ) -> None:
     fill(objects, pools=2, workflows=1)
     operator.until_quiet()

@@ -191,8 +191,10 @@ class ApiProxy:
             timeout=aiohttp.ClientTimeout(total=None),
             skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent", "Content-Type"),
         )
-        server = web.Server(self._handle, handler_cancellation=True, auto_decompress=False, access_log=None)
-        self._runner = web.ServerRunner(server, shutdown_timeout=0)
+        self._server = web.Server(
+            self._handle, handler_cancellation=True, auto_decompress=False, access_log=None
+        )
+        self._runner = web.ServerRunner(self._server, shutdown_timeout=0)
         await self._runner.setup()
         self._site: web.TCPSite | None = None
         await self._accept()
@@ -204,6 +206,13 @@ class ApiProxy:
         async with asyncio.timeout(10):  # a closing TLS connection outlives its session for a moment
             while any(each.fileno() != -1 for each in self._sockets):
                 await asyncio.sleep(0.005)
+        # Whoever was in the middle of a TLS handshake has become a connection since.
+        await asyncio.sleep(0.1)
+        await self._server.shutdown(0)
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     def _upstream_socket(self, address: tuple[Any, ...]) -> socket.socket:
         family, kind, protocol, _, _ = address
