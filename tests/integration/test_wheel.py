@@ -25,7 +25,9 @@ def test_the_wheel_carries_the_example_and_no_tests(wheel: Path) -> None:
     assert {name.split("/")[0] for name in names if not name.startswith("hexflow-")} == {
         "hexflow_api",
         "hexflow_cli",
+        "hexflow_cluster",
         "hexflow_emulator",
+        "hexflow_operator",
         "hexflow_router",
         "hexflow_scheduler",
         "hexflow_simulator",
