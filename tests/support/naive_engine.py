@@ -116,6 +116,17 @@ def our_times(asked: Sequence[tuple[float, EngineRequest]], p: Profile, options:
         times[run.request.request_id] = (run.started, run.first, clock)
         let_go(run)
 
+    def scheduled(run: Naive, budget: int) -> tuple[Naive, int]:
+        """Give a run its chunk of the step; the blocks that it completes are there for whoever is next."""
+        chunk = min(budget, run.target - run.computed)
+        while run.unpublished and run.computed + chunk >= sum(
+            block.tokens for block in (*run.shared, run.unpublished[0])
+        ):
+            block = run.unpublished.pop(0)
+            run.shared.append(block)
+            idle[:] = [other for other in idle if other.key != block.key]
+        return run, chunk
+
     while incoming or waiting or prefilling or decoding:
         if not (waiting or prefilling or decoding):
             clock = max(clock, min(run.ready for run in incoming))
@@ -133,10 +144,10 @@ def our_times(asked: Sequence[tuple[float, EngineRequest]], p: Profile, options:
         budget, chunks = options.step_tokens - len(decoding), []
         for run in (*prefilling,):
             if budget > 0:
-                chunks.append((run, min(budget, run.target - run.computed)))
+                chunks.append(scheduled(run, budget))
                 budget -= chunks[-1][1]
         while budget > 0 and waiting and admit(head := min(waiting, key=lambda run: run.key)):
-            chunks.append((head, min(budget, head.target - head.computed)))
+            chunks.append(scheduled(head, budget))
             budget -= chunks[-1][1]
         clock += p.t0 + p.t1 * len(decoding) + p.t2 * sum(run.tokens for run in decoding)
         clock += sum(chunk * (p.c1 + p.c2 * (run.computed + chunk / 2)) for run, chunk in chunks)
@@ -148,12 +159,6 @@ def our_times(asked: Sequence[tuple[float, EngineRequest]], p: Profile, options:
             finish(run)
         for run, chunk in chunks:
             run.computed += chunk
-            while run.unpublished and run.computed >= sum(
-                block.tokens for block in (*run.shared, run.unpublished[0])
-            ):
-                block = run.unpublished.pop(0)
-                run.shared.append(block)
-                idle[:] = [other for other in idle if other.key != block.key]
             if run.computed == run.target:
                 prefilling.remove(run)
                 run.written += 1

@@ -295,10 +295,12 @@ class Engine:
                 return chunks
             chunk = min(budget, run.target - run.computed)
             chunks.append((run, chunk))
+            self._publish(run, run.computed + chunk)
             budget -= chunk
         while budget > 0 and (head := self._head()) is not None and self._admit(head):
             chunk = min(budget, head.target - head.computed)
             chunks.append((head, chunk))
+            self._publish(head, head.computed + chunk)
             budget -= chunk
         return chunks
 
@@ -336,16 +338,23 @@ class Engine:
         self._prefilling[run.request.request_id] = run
         return True
 
-    def _prefilled(self, run: Run, chunk: int) -> None:
-        run.computed += chunk
+    def _publish(self, run: Run, computed: int) -> None:
+        """Let others find the prefix blocks that this step completes, those of the same step among them.
+
+        So vLLM does: it names blocks when it schedules them, and within a step a layer's keys are written
+        before they are read.
+        """
         prefix = run.request.prefix
-        while run.shared < len(prefix) and run.shared_tokens + prefix[run.shared].tokens <= run.computed:
+        while run.shared < len(prefix) and run.shared_tokens + prefix[run.shared].tokens <= computed:
             moved = self.cache.publish(prefix[run.shared])
             if not moved:
                 break
             run.shared_tokens += prefix[run.shared].tokens
             run.shared += 1
             run.blocks -= moved
+
+    def _prefilled(self, run: Run, chunk: int) -> None:
+        run.computed += chunk
         if run.computed < run.target:
             return
         del self._prefilling[run.request.request_id]
