@@ -80,8 +80,9 @@ class Average:
 class Estimates:
     """Learn from finished calls and predict the next ones.
 
-    A class of which fewer than ``ENOUGH`` calls are known falls back to its stage in any workflow and
-    model, that to all calls, and those to a constant.
+    Calls of one stage whose prompts begin with different templates have lengths of their own. A class of
+    which fewer than ``ENOUGH`` calls are known falls back to its stage in its workflow and model, that to the
+    stage in any, that to all calls, and those to a constant.
     """
 
     def __init__(self) -> None:
@@ -94,8 +95,12 @@ class Estimates:
     # Lengths
 
     def output_tokens(self, call: Call) -> float:
-        """Return the expected output of one sample of the call: the median of its class."""
-        return min(self.output_quantile(call.workflow, call.stage, call.model, share=0.5), call.max_tokens)
+        """Return the expected output of one sample of the call: the mean of its class.
+
+        The mean and not the median, since what a call costs others grows with its tokens.
+        """
+        lengths = self._known(call.workflow, call.stage, call.model, template_of(call))
+        return min(PRIOR_OUTPUT_TOKENS if lengths is None else lengths.output.mean(), call.max_tokens)
 
     def output_quantile(self, workflow: str, stage: str, model: str, *, share: float) -> float:
         """Return the length of output that ``share`` of such calls do not pass."""
@@ -109,7 +114,7 @@ class Estimates:
 
     def remaining_tokens(self, call: Call, *, streamed: float) -> float:
         """Return the expected output still to come of a call that has given ``streamed`` tokens."""
-        lengths = self._known(call.workflow, call.stage, call.model)
+        lengths = self._known(call.workflow, call.stage, call.model, template_of(call))
         expected = PRIOR_OUTPUT_TOKENS if lengths is None else lengths.output.mean_above(streamed)
         return max(0.0, min(expected, call.max_tokens) - streamed)
 
@@ -175,7 +180,7 @@ class Estimates:
     def finished(self, call: Call, usage: Usage) -> None:
         """Learn the lengths of a finished call."""
         output, prompt = bucket_of(usage.output_tokens / call.samples), bucket_of(usage.prompt_tokens)
-        for key in _fall_backs(call.workflow, call.stage, call.model):
+        for key in _fall_backs(call.workflow, call.stage, call.model, template_of(call)):
             lengths = _refreshed(self._lengths, key, LengthClass)
             lengths.output.count_in(output)
             lengths.prompt.count_in(prompt)
@@ -234,19 +239,22 @@ class Estimates:
             raise InvalidInput(f"these are no saved estimates ({error!r}); drop them") from error
         return made
 
-    def _known(self, workflow: str, stage: str, model: str) -> LengthClass | None:
-        lengths = self._lengths.get((workflow, stage, model))
-        if lengths is not None and lengths.output.count >= ENOUGH:
-            return lengths
-        for key in _fall_backs(workflow, stage, model)[1:]:
+    def _known(self, workflow: str, stage: str, model: str, template: str = "") -> LengthClass | None:
+        for key in _fall_backs(workflow, stage, model, template):
             lengths = self._lengths.get(key)
             if lengths is not None and lengths.output.count >= ENOUGH:
                 return lengths
         return None
 
 
-def _fall_backs(workflow: str, stage: str, model: str) -> tuple[tuple[str, ...], ...]:
-    return (workflow, stage, model), (stage,), ()
+def template_of(call: Call) -> str:
+    """Return what names the beginning that the call's prompt shares with others of its kind; empty for none."""
+    return call.prefix[0].key if call.prefix else ""
+
+
+def _fall_backs(workflow: str, stage: str, model: str, template: str) -> tuple[tuple[str, ...], ...]:
+    plain = (workflow, stage, model), (stage,), ()
+    return ((workflow, stage, model, template), *plain) if template else plain
 
 
 def _rest_fall_backs(kind: RestClass) -> tuple[tuple[str | int, ...], ...]:

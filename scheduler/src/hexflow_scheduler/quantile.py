@@ -21,13 +21,15 @@ _LOG_GROWTH = log(GROWTH)
 class Quantiles:
     """Keep the distribution of a number that is zero or more."""
 
-    __slots__ = ("_buckets", "_counts", "_known", "count")
+    __slots__ = ("_buckets", "_counts", "_known", "_mean", "count")
 
     def __init__(self) -> None:
         self._counts: dict[int, float] = {}
         self._buckets: list[int] = []
         self._known: dict[float, float] = {}
         """Quantiles that were asked for since the last observation."""
+        self._mean: float | None = None
+        """The mean, where it was asked for since."""
         self.count = 0.0
         """Weight of the observations that are remembered."""
 
@@ -38,6 +40,7 @@ class Quantiles:
     def count_in(self, bucket: int) -> None:
         """Add one observation by its bucket (``bucket_of``)."""
         self._known.clear()
+        self._mean = None
         if bucket not in self._counts:
             insort(self._buckets, bucket)
             self._counts[bucket] = 0.0
@@ -52,6 +55,15 @@ class Quantiles:
         if known is None:
             known = self._known[share] = self._reckon(share)
         return known
+
+    def mean(self) -> float:
+        """Return the mean of the observations; 0 when empty."""
+        if self._mean is None:
+            total = 0.0
+            for bucket in self._buckets:
+                total += self._counts[bucket] * _middle(bucket)
+            self._mean = total / self.count if self.count else 0.0
+        return self._mean
 
     def mean_above(self, value: float) -> float:
         """Return the mean of the observations above ``value``, or ``value`` where there are none."""

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from hexflow_scheduler import Estimates, InvalidInput, Speed, estimate_tokens
+from hexflow_scheduler import Call, Estimates, InvalidInput, PrefixBlock, Speed, estimate_tokens
 from hexflow_scheduler.cost import MeanSpeed
 from hexflow_scheduler.estimate import MOST_CLASSES, PRIOR_OUTPUT_TOKENS, PRIOR_PROMPT_TOKENS
 from support.calls import FAST, SLOW, a_call, an_instance, usage
@@ -23,9 +23,26 @@ def test_a_call_of_which_nothing_is_known_gets_the_prior() -> None:
     assert Estimates().prompt_tokens("w", "draft", "m") == PRIOR_PROMPT_TOKENS
 
 
-def test_the_expected_output_is_the_median_of_its_class() -> None:
+def test_the_expected_output_is_the_mean_of_its_class() -> None:
     estimates = after(100, 200, 900)
-    assert estimates.output_tokens(a_call(**PLAIN)) == pytest.approx(200, rel=0.026)
+    assert estimates.output_tokens(a_call(**PLAIN)) == pytest.approx(400, rel=0.026)
+
+
+def test_calls_of_a_stage_that_begin_with_different_templates_have_lengths_of_their_own() -> None:
+    def like(template: str, **changes: Any) -> Call:
+        prefix = (PrefixBlock(key=template, tokens=100), PrefixBlock(key=f"{template}/schema", tokens=50))
+        return a_call(**{**PLAIN, "prefix": prefix, **changes})
+
+    estimates = Estimates()
+    for template, tokens in (("steps", 700), ("plan", 400)) * 4:
+        estimates.finished(like(template), usage(tokens))
+    assert estimates.output_tokens(like("steps")) == pytest.approx(700, rel=0.026)
+    assert estimates.output_tokens(like("plan")) == pytest.approx(400, rel=0.026)
+    assert estimates.remaining_tokens(like("plan"), streamed=100) == pytest.approx(300, rel=0.04)
+    for unknown in (like("new"), a_call(**PLAIN), like("steps", model="other")):
+        assert estimates.output_tokens(unknown) == pytest.approx(550, rel=0.026)
+    restored = Estimates.from_data(json.loads(json.dumps(estimates.to_data())))
+    assert restored.output_tokens(like("steps")) == estimates.output_tokens(like("steps"))
 
 
 def test_the_expected_output_is_never_more_than_the_call_allows() -> None:
@@ -44,7 +61,7 @@ def test_an_unknown_class_falls_back_to_its_stage_and_then_to_all() -> None:
     for _ in range(4):
         estimates.finished(a_call(workflow="w", stage="long"), usage(1000))
     assert estimates.output_tokens(same_stage) == pytest.approx(200, rel=0.026)
-    assert estimates.output_tokens(no_stage) == pytest.approx(1000, rel=0.026)
+    assert estimates.output_tokens(no_stage) == pytest.approx(4600 / 7, rel=0.026)
 
 
 def test_two_observations_are_not_enough() -> None:
