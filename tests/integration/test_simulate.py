@@ -94,7 +94,7 @@ def test_a_report_and_its_pictures_come_beside_the_json(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.code == 0, done.err
     assert {each["pace"] for each in done.json()["policies"][0]["atRates"]} == {0.5, 1.0}
-    assert read_page(page.read_text(encoding="utf-8")).elements.count("svg") == 5
+    assert read_page(page.read_text(encoding="utf-8")).elements.count("figure") == 5
     assert sorted(path.name for path in folder.iterdir()) == [
         "attainment-against-slo-scale.png",
         "latency-distribution.png",

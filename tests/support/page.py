@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-_VOID = {"meta", "br", "hr", "img", "link", "input"}
+_VOID = {"meta", "br", "wbr", "hr", "img", "link", "input"}
 _ADDRESSES = {"href", "src", "action", "data", "poster", "srcset", "xlink:href"}
 
 

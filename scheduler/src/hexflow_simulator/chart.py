@@ -117,6 +117,8 @@ def parameter_curve(
 ) -> Lines:
     """Return the chart of a policy's parameter: what each value of it reaches on an objective (with its unit)."""
     marks = [(value, word) for value, word in ((in_force, "in force"), (chosen, "best")) if value is not None]
+    if in_force == chosen is not None:
+        marks = [(chosen, "in force, and best")]
     return Lines(
         name=f"{name}-curve",
         title=f"What each {name} reaches",

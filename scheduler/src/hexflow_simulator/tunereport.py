@@ -79,7 +79,7 @@ def _curve(result: TuningResult) -> Table | None:
             Column(name="", numbers=False),
         ),
         rows=tuple(
-            (f"{point.value:.4g}", f"{point.score:.4g}", "in force" if point.value == now else "")
+            (f"{point.value:.4g}", f"{point.score:#.4g}", "in force" if point.value == now else "")
             for point in result.curve
         ),
         best=frozenset(best) if result.verdict is Verdict.TUNED else frozenset(),
@@ -95,7 +95,7 @@ def _advice(result: TuningResult) -> Table | None:
         columns=(
             Column(name="Policy", numbers=False),
             Column(name=UNITS[result.objective]),
-            Column(name="Better by", hint="share of the objective; below zero it is worse"),
+            Column(name="Better by", hint="Share of the objective; below zero it is worse."),
         ),
         rows=tuple(
             (each.policy, _spread(each.score), _gain(each.gain, result.objective)) for each in result.advice
@@ -151,7 +151,7 @@ def _charts(result: TuningResult) -> tuple[Chart, ...]:
 
 
 def _spread(found: Spread) -> str:
-    return f"{found.median:.4g} ({found.low:.4g}-{found.high:.4g})"
+    return f"{found.median:#.4g} ({found.low:#.4g}-{found.high:#.4g})"
 
 
 def _gain(found: Spread, objective: Objective) -> str:

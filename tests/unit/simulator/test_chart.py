@@ -25,6 +25,11 @@ def test_the_curve_of_a_parameter_is_in_order_and_points_out_two_values() -> Non
     assert (curve.x, curve.y, curve.name) == ("alpha", "P95 (s)", "alpha-curve")
 
 
+def test_a_value_that_is_in_force_and_best_is_pointed_out_once() -> None:
+    curve = parameter_curve("alpha", [(0.5, 30.0)], objective="P95 (s)", chosen=0.5, in_force=0.5)
+    assert curve.verticals == ((0.5, "in force, and best"),)
+
+
 def test_the_kinds_of_a_gantt_are_in_the_order_they_appear() -> None:
     bars = tuple(
         Bar(row="a", begin=begin, end=begin + 1, kind=kind, phase=Phase.DECODE)

@@ -41,7 +41,7 @@ def test_a_report_says_everything_in_one_page(contest: Contest, found: Standings
     )
     assert [word for word in words if word not in page.text] == []
     assert page.addresses == ()
-    assert page.elements.count("svg") == 5
+    assert page.elements.count("figure") == 5
 
 
 def test_the_charts_are_distributions_rates_and_one_query_under_two_policies(

@@ -21,7 +21,7 @@ def a_report(**changes: object) -> Report:
             Table(
                 title="Policies",
                 columns=(Column(name="Policy", numbers=False), Column(name="P95 s", hint="95 of 100")),
-                rows=(("LeastHarm", "1.0"), (NASTY, "2.0"), ("bound", "0.5")),
+                rows=(("LeastHarm", "1.0"), (NASTY, "2.0 (1.9–2.1)"), ("bound", "0.5")),
                 best=frozenset({0}),
                 faint=frozenset({2}),
                 note="Medians.",
@@ -57,7 +57,8 @@ def test_a_page_holds_everything_that_the_report_says(page: Page) -> None:
         "Which policy is best",
         "LeastHarm is best.",
         "2 × A100",
-        "P95 s",
+        "P95 s 95 of 100",
+        "2.0 (1.9–2.1)",
         "Medians.",
         "A curve",
         "Seed 1.",
@@ -72,6 +73,25 @@ def test_a_page_asks_no_network_and_runs_no_script(text: str, page: Page) -> Non
     assert "://" not in text
     assert "@import" not in text
     assert "url(" not in text.replace("url(#", "")
+
+
+def test_a_page_tells_the_browser_to_fetch_nothing(text: str) -> None:
+    assert "default-src 'none'; style-src 'unsafe-inline'" in text
+
+
+def test_what_is_wider_than_the_page_can_be_reached_with_the_keyboard(text: str) -> None:
+    assert '<div class="rolling" role="region" aria-label="Policies" tabindex="0">' in text
+
+
+def test_the_range_of_a_number_stands_below_it(text: str) -> None:
+    assert '<td class="number">2.0 <small>(1.9–2.1)</small></td>' in text
+
+
+def test_the_name_of_a_policy_goes_on_in_the_next_line_between_its_parts() -> None:
+    table = Table(
+        title="T", columns=(Column(name="Policy", numbers=False),), rows=(("Mixed(a=1,b=<2>)+FCFS",),)
+    )
+    assert "<td>Mixed<wbr>(a=1,<wbr>b=&lt;2&gt;)+<wbr>FCFS</td>" in html(a_report(tables=(table,)))
 
 
 def test_words_from_outside_stay_words(text: str, page: Page) -> None:

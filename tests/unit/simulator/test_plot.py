@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hexflow_simulator.chart import Bar, Gantt, Lines, Phase, Series
+from hexflow_simulator.chart import Bar, Gantt, Lines, Phase, Series, parameter_curve
 from hexflow_simulator.plot import COLOURS, all_svgs, png, svg
 from support.page import read_page
 
@@ -42,16 +42,56 @@ def a_gantt() -> Gantt:
 
 @pytest.fixture(scope="module")
 def drawn() -> list[str]:
-    return all_svgs([a_chart(), a_gantt()])
+    """The chart of lines, wide and narrow, and the Gantt chart, wide and narrow."""
+    return [drawing for _, drawings in all_svgs([a_chart(), a_gantt()]) for drawing in drawings]
 
 
 def test_a_drawing_names_its_axes_and_lines_in_text_that_can_be_searched(drawn: list[str]) -> None:
-    page = read_page(drawn[0])
-    assert all(
-        word in page.text for word in ("seconds", "share", "LeastHarm", "deadline", "Seconds & <shares>")
+    for drawing in drawn[:2]:
+        page = read_page(drawing)
+        assert all(word in page.text for word in ("seconds", "share", "LeastHarm", "deadline"))
+        assert page.elements[0] == "svg"
+    for drawing in drawn[2:]:
+        assert all(word in read_page(drawing).text for word in ("a100-0", "l40s-0", "draft"))
+
+
+def test_a_drawing_says_to_who_does_not_see_it_what_is_on_it(drawn: list[str]) -> None:
+    said = re.findall(r'<svg[^>]* role="img" aria-label="([^"]*)"', "".join(drawn))
+    assert said[0] == said[1] == "Seconds &amp; &lt;shares>. Lines of share, over seconds: LeastHarm."
+    assert said[2] == said[3] == "One query. Bars over seconds, a row for each of a100-0, l40s-0: draft."
+
+
+def test_words_are_as_large_in_a_narrow_drawing_as_in_a_wide_one(drawn: list[str]) -> None:
+    sizes = [set(re.findall(r"font: (\S+) ", drawing)) for drawing in drawn]
+    assert all(size == sizes[0] for size in sizes)
+    widths = [float(width) for width in re.findall(r'viewBox="0 0 (\S+) ', "".join(drawn))]
+    assert widths[1] < 0.6 * widths[0]
+
+
+def test_more_kinds_than_colours_can_still_be_told_apart() -> None:
+    kinds = [f"stage-{number}" for number in range(10)]
+    bars = tuple(
+        Bar(row="a", begin=number, end=number + 1, kind=kind, phase=Phase.DECODE)
+        for number, kind in enumerate(kinds)
     )
-    assert page.elements[0] == "svg"
-    assert all(word in read_page(drawn[1]).text for word in ("a100-0", "l40s-0", "draft"))
+    drawing = svg(Gantt(name="many", title="Many", x="seconds", rows=("a",), bars=bars))
+    fills = re.findall(r'<path d="[^"]*" clip-path="[^"]*" style="fill: ([^;"]*)', drawing)
+    assert len(set(fills) - {"none"}) == len(kinds)
+
+
+def test_places_that_are_pointed_out_do_not_look_the_same() -> None:
+    chart = parameter_curve(
+        "alpha", [(0.0, 1.0), (1.0, 2.0)], objective="P95, seconds", chosen=0.2, in_force=0.5
+    )
+    marks = re.findall(
+        r'style="fill: none; (stroke-dasharray: [^;]*);[^"]*stroke: ([^;"]*)', svg(chart).split("legend_1")[1]
+    )
+    assert len(set(marks)) == 2
+
+
+def test_numbers_of_an_axis_of_many_tenfolds_keep_their_distance() -> None:
+    drawing = svg(a_chart(points=((0.001, 0.1), (1e6, 1.0))))
+    assert 3 <= len(re.findall(r">([\d.e+-]+)</text>", drawing)) <= 9
 
 
 def test_drawings_of_one_page_share_no_id_and_refer_to_their_own(drawn: list[str]) -> None:
