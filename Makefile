@@ -30,6 +30,10 @@ test: install ## All tests; the last lines say what was left out and which comma
 vllm: install ## Install a real vLLM for the CPU, which the contract tests then run against
 	tests/vllm/install.sh
 
+.PHONY: browser
+browser: install ## Install a browser (half a minute), in which the tests of the HTML reports then open them
+	tests/browser/install.sh
+
 .PHONY: cluster
 cluster: install ## Build a real Kubernetes once (10 CPU minutes), which the cluster tests then use; TIER=c for real pods
 	PYTHON=$(abspath $(BIN))/python tests/cluster/build.sh $(TIER)

@@ -8,7 +8,7 @@ import pytest
 
 pytest_plugins = ["support.cluster", "support.definitions", "support.operators", "support.objects"]
 
-REMEDIES = {"vllm": "make vllm", "cluster": "make cluster"}
+REMEDIES = {"vllm": "make vllm", "browser": "make browser", "cluster": "make cluster"}
 """Marker of an optional part -> the command that adds it."""
 
 
