@@ -1,6 +1,6 @@
 """Each contract test runs against an emulated engine and a real vLLM, with nothing changed but the server."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 import httpx
@@ -38,3 +38,16 @@ async def client(engine: EngineServer) -> AsyncIterator[httpx.AsyncClient]:
     """Talk to the engine that all tests share."""
     async with httpx.AsyncClient(base_url=engine.url, timeout=60, limits=NO_KEEPING) as client:
         yield client
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the engine said beside a test of it that failed."""
+    report = yield
+    if report.failed and isinstance(item, pytest.Function):
+        for name, server in item.funcargs.items():
+            if isinstance(server, EngineServer) and server.log.exists():
+                report.sections.append((f"log of {name}", server.said()))
+    return report

@@ -51,6 +51,13 @@ class EngineServer:
         """Send SIGTERM, as Kubernetes does."""
         self.process.send_signal(signal.SIGTERM)
 
+    def said(self) -> str:
+        """Return the end of its log, without the lines of those who only looked."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return "\n".join(
+            [line for line in lines if "GET /metrics" not in line and "GET /health" not in line][-40:]
+        )
+
 
 def free_port() -> int:
     """Return a port that nothing listens on."""
@@ -107,13 +114,18 @@ def _running(
             stdout=log,
             stderr=subprocess.STDOUT,
             env=environment,
-            start_new_session=True,
+            # Not a session of its own: Linux shares the CPU among sessions, so that the processes of a real engine,
+            # which spin while they wait for each other, kept the tests from running for seconds.
+            process_group=0,
             preexec_fn=_die_with_parent,
         )
         server = EngineServer(f"http://127.0.0.1:{port}", process, Path(log.name))
         try:
             _wait_until_healthy(server, seconds=seconds)
             yield server
+        except Exception as error:
+            error.add_note(f"the engine's log ends by:\n{server.said()}")
+            raise
         finally:
             _end(process)
 
@@ -133,14 +145,13 @@ def _wait_until_healthy(server: EngineServer, *, seconds: float) -> None:
                 return
         except httpx.TransportError:
             pass
-        tail = server.log.read_text(errors="replace")[-3000:]
-        assert server.process.poll() is None, f"the engine ended before it was healthy:\n{tail}"
-        assert time.monotonic() < end, f"the engine was not healthy within {seconds:g} s:\n{tail}"
+        assert server.process.poll() is None, "the engine ended before it was healthy"
+        assert time.monotonic() < end, f"the engine was not healthy within {seconds:g} s"
         time.sleep(0.2)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the whole session: a real engine has children, which a kill of the parent alone would orphan."""
+    """End the whole group: a real engine has children, which a kill of the parent alone would orphan."""
     if process.poll() is None:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
