@@ -1,7 +1,6 @@
 """Contract: a caller who goes away frees the engine at once, streamed or not."""
 
 import asyncio
-from contextlib import suppress
 
 import httpx
 
@@ -11,8 +10,8 @@ from support.openai_calls import (
     WAITING,
     a_chat,
     asked,
+    in_background,
     lines,
-    metric,
     occupied,
     until_metric,
 )
@@ -28,35 +27,31 @@ async def test_leaving_a_stream_frees_the_engine(client: httpx.AsyncClient) -> N
         stream = lines(response)
         for _ in range(3):
             await anext(stream)
-        assert await metric(client, RUNNING) == 1
+        await until_metric(client, RUNNING, 1, seconds=GENEROUS_SECONDS)
     await until_metric(client, RUNNING, 0, seconds=GENEROUS_SECONDS)
 
 
 async def test_leaving_before_an_unstreamed_answer_frees_the_engine(client: httpx.AsyncClient) -> None:
-    call = asyncio.create_task(client.post("/v1/chat/completions", json=a_chat(max_tokens=LONG)))
-    await until_metric(client, RUNNING, 1)
-    call.cancel()
-    with suppress(asyncio.CancelledError):
-        await call
+    async with in_background(asked(client, a_chat(max_tokens=LONG))) as calls:
+        await until_metric(client, RUNNING, 1, calls=calls)
     await until_metric(client, RUNNING, 0, seconds=GENEROUS_SECONDS)
 
 
 async def test_leaving_the_queue_leaves_the_others_in_it(client: httpx.AsyncClient) -> None:
-    async with occupied(client, slots=2):
-        waiting = [asyncio.create_task(asked(client, a_chat(f"{n}", max_tokens=4))) for n in range(3)]
-        await until_metric(client, WAITING, 3)
-        waiting[1].cancel()
-        await until_metric(client, WAITING, 2, seconds=GENEROUS_SECONDS)
-    answers = await asyncio.gather(waiting[0], waiting[2])
+    async with in_background() as waiting:
+        async with occupied(client, slots=2) as blockers:
+            waiting += [asyncio.create_task(asked(client, a_chat(f"{n}", max_tokens=4))) for n in range(3)]
+            await until_metric(client, WAITING, 3, calls=[*blockers, *waiting])
+            waiting.pop(1).cancel()
+            await until_metric(client, WAITING, 2, calls=[*blockers, *waiting], seconds=GENEROUS_SECONDS)
+        answers = await asyncio.gather(*waiting)
     assert [answer["usage"]["completion_tokens"] for answer in answers] == [4, 4]
-    assert await metric(client, RUNNING) == 0
+    await until_metric(client, RUNNING, 0, seconds=GENEROUS_SECONDS)
 
 
 async def test_callers_who_left_cost_the_next_nothing(client: httpx.AsyncClient) -> None:
-    calls = [asyncio.create_task(asked(client, a_chat(f"{n}", max_tokens=LONG))) for n in range(4)]
-    await until_metric(client, WAITING, 2)
-    for call in calls:
-        call.cancel()
+    async with in_background(*(asked(client, a_chat(f"{n}", max_tokens=LONG)) for n in range(4))) as calls:
+        await until_metric(client, WAITING, 2, calls=calls)
     await until_metric(client, RUNNING, 0, seconds=GENEROUS_SECONDS)
     await until_metric(client, WAITING, 0, seconds=GENEROUS_SECONDS)
     assert (await asked(client, a_chat()))["usage"]["completion_tokens"] == 8

@@ -6,7 +6,17 @@ from pathlib import Path
 
 import httpx
 
-from support.openai_calls import RUNNING, WAITING, a_chat, asked, metric, occupied, streamed, until_metric
+from support.openai_calls import (
+    RUNNING,
+    WAITING,
+    a_chat,
+    asked,
+    in_background,
+    metric,
+    occupied,
+    streamed,
+    until_metric,
+)
 
 NAMES = Path(__file__).with_name("metrics.txt")
 """Each metric of vLLM with its type, one a line."""
@@ -53,12 +63,13 @@ async def test_each_request_is_in_every_latency_histogram(client: httpx.AsyncCli
 
 
 async def test_gauges_show_what_runs_and_waits_and_then_nothing(client: httpx.AsyncClient) -> None:
-    async with occupied(client, slots=2):
-        waiting = asyncio.create_task(asked(client, a_chat()))
-        await until_metric(client, WAITING, 1)
-        assert await metric(client, "vllm:num_requests_waiting_by_reason", reason="capacity") == 1
-        assert await metric(client, RUNNING) == 2
-        assert 0 < await metric(client, "vllm:kv_cache_usage_perc") < 1
-    await waiting
+    async with in_background() as waiting:
+        async with occupied(client, slots=2) as blockers:
+            waiting.append(asyncio.create_task(asked(client, a_chat())))
+            await until_metric(client, WAITING, 1, calls=[*blockers, *waiting])
+            assert await metric(client, "vllm:num_requests_waiting_by_reason", reason="capacity") == 1
+            assert await metric(client, RUNNING) == 2
+            assert 0 < await metric(client, "vllm:kv_cache_usage_perc") < 1
+        await waiting[0]
     for gauge in (RUNNING, WAITING, "vllm:kv_cache_usage_perc"):
         await until_metric(client, gauge, 0, seconds=5)

@@ -2,21 +2,21 @@
 
 import httpx
 
-from support.openai_calls import APART, a_chat, served_in_order
+from support.openai_calls import a_chat, served_in_order
 
 
 async def order_of(client: httpx.AsyncClient, priorities: list[int]) -> list[int]:
-    """Queue one call of each priority while the engine is busy; return the priorities as they finish."""
-    bodies = [a_chat(f"call {priority}", max_tokens=APART, priority=priority) for priority in priorities]
+    """Queue one call of each priority while the engine is busy; return the priorities as they are served."""
+    bodies = [a_chat(f"call {priority}", priority=priority) for priority in priorities]
     return [priorities[place] for place in await served_in_order(client, bodies, slots=2)]
 
 
 async def test_the_lowest_number_goes_first(client: httpx.AsyncClient) -> None:
-    # Two run at once, so neighbours may swap; the halves may not.
-    finished = await order_of(client, [40, 30, 20, 10])
-    assert set(finished[:2]) == {10, 20}
+    # Two are let in at once, so neighbours may swap; the halves may not.
+    served = await order_of(client, [40, 30, 20, 10])
+    assert set(served[:2]) == {10, 20}
 
 
 async def test_a_negative_number_goes_before_zero(client: httpx.AsyncClient) -> None:
-    finished = await order_of(client, [0, 1, 2, -5])
-    assert set(finished[:2]) == {-5, 0}
+    served = await order_of(client, [0, 1, 2, -5])
+    assert set(served[:2]) == {-5, 0}

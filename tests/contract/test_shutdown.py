@@ -14,18 +14,22 @@ import pytest
 
 from support.engines import EngineServer
 from support.openai_calls import (
-    APART,
     LONG,
     NO_KEEPING,
     WAITING,
     a_chat,
     asked,
+    in_background,
+    listen,
     served_in_order,
     until_metric,
+    until_seen,
 )
 
 Start = Callable[[Sequence[str]], AbstractContextManager[EngineServer]]
 KEY = {"authorization": "Bearer sk-contract"}
+SILENT_SECONDS = 4.0
+"""Who says nothing for so long after its port is closed says nothing more."""
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +53,10 @@ async def until_closed(url: str) -> None:
         try:
             async with httpx.AsyncClient() as client:
                 await client.get(f"{url}/health", timeout=1)
-        except httpx.TransportError:
+        except httpx.ConnectError:
             return
+        except httpx.TransportError:  # it is late, or broke off what it had taken
+            pass
         await asyncio.sleep(0.1)
     pytest.fail("the port is still open")
 
@@ -60,7 +66,7 @@ async def until_refused(client: httpx.AsyncClient) -> httpx.Response:
     end = time.monotonic() + 30
     while time.monotonic() < end:
         with suppress(
-            httpx.ReadTimeout
+            httpx.TimeoutException
         ):  # the signal has not come through: this one was queued, and is withdrawn
             response = await client.post("/v1/chat/completions", json=a_chat(max_tokens=1), timeout=1)
             if response.status_code == 500:
@@ -92,7 +98,7 @@ async def test_a_request_id_is_not_echoed_unless_enabled(holder: httpx.AsyncClie
 
 
 async def test_without_the_policy_priority_is_ignored(holder: httpx.AsyncClient) -> None:
-    bodies = [a_chat(f"{priority}", max_tokens=APART, priority=priority) for priority in (5, 1, 3)]
+    bodies = [a_chat(f"{priority}", priority=priority) for priority in (5, 1, 3)]
     assert await served_in_order(holder, bodies, slots=1) == [0, 1, 2]
 
 
@@ -100,16 +106,22 @@ async def test_with_a_shutdown_timeout_it_finishes_what_it_has(
     guarded: EngineServer, holder: httpx.AsyncClient
 ) -> None:
     """The last test of this server: it ends here."""
-    calls = [asyncio.create_task(asked(holder, a_chat(f"{n}", max_tokens=1800))) for n in range(2)]
-    await until_metric(holder, WAITING, 1)
-    guarded.terminate()
-    refused = await until_refused(holder)
-    assert refused.json()["error"]["type"] == "InternalServerError"
-    async with httpx.AsyncClient(base_url=guarded.url) as other:  # its 500 may close the connection
-        assert (await other.get("/health")).status_code == 200
-    for answer in await asyncio.gather(*calls):
+    told: list[str] = []
+    async with in_background() as waiting:
+        async with in_background(listen(holder, a_chat(max_tokens=LONG), told.append)) as running:
+            await until_seen(told, 3, calls=running)
+            waiting += [asyncio.create_task(asked(holder, a_chat(f"{n}", max_tokens=40))) for n in range(2)]
+            await until_metric(holder, WAITING, 2, calls=[*running, *waiting])
+            guarded.terminate()
+            refused = await until_refused(holder)
+            assert refused.json()["error"]["type"] == "InternalServerError"
+            async with httpx.AsyncClient(base_url=guarded.url) as other:  # its 500 may close the connection
+                assert (await other.get("/health")).status_code == 200
+            await until_seen(told, len(told) + 3, calls=[*running, *waiting])
+        answers = await asyncio.gather(*waiting)
+    for answer in answers:
         assert answer["choices"][0]["finish_reason"] == "length"
-        assert answer["usage"]["completion_tokens"] == 1800
+        assert answer["usage"]["completion_tokens"] == 40
     await holder.aclose()
     await asyncio.to_thread(guarded.process.wait, 60)
 
@@ -120,24 +132,22 @@ async def test_under_sigterm_no_call_in_flight_looks_finished(start: Start) -> N
 
     async def stream(client: httpx.AsyncClient, name: str) -> None:
         body = a_chat(name, max_tokens=LONG, stream=True)
-        try:
-            async with client.stream("POST", "/v1/chat/completions", json=body) as response:
-                async for line in response.aiter_lines():
-                    if line.startswith("data: {"):
-                        event = json.loads(line[6:])
-                        seen.append(
-                            "error" if "error" in event else str(event["choices"][0]["finish_reason"])
-                        )
-        except httpx.TransportError:
-            pass
+        async with client.stream("POST", "/v1/chat/completions", json=body) as response:
+            async for line in response.aiter_lines():
+                if line.startswith("data: {"):
+                    event = json.loads(line[6:])
+                    seen.append("error" if "error" in event else str(event["choices"][0]["finish_reason"]))
 
     with start(["--max-num-seqs", "1"]) as server:
-        async with httpx.AsyncClient(base_url=server.url, timeout=httpx.Timeout(60, read=4)) as client:
-            calls = [asyncio.create_task(stream(client, f"{n}")) for n in range(2)]
-            while seen.count("None") < 10:
-                await asyncio.sleep(0.01)
+        async with (
+            httpx.AsyncClient(base_url=server.url, timeout=60) as client,
+            in_background(*(stream(client, f"{n}") for n in range(2))) as calls,
+        ):
+            await until_seen(seen, 10, calls=calls)
             server.terminate()
-            await asyncio.gather(*calls)
             await until_closed(server.url)
+            ended, _ = await asyncio.wait(calls, timeout=SILENT_SECONDS)
+            errors = {type(error) for call in ended if (error := call.exception()) is not None}
         assert set(seen) <= {"None", "abort", "error"}
+        assert all(issubclass(error, httpx.TransportError) for error in errors)
         await asyncio.to_thread(server.process.wait, 60)

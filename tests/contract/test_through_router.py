@@ -12,7 +12,7 @@ from openai import AsyncOpenAI, NotFoundError
 from hexflow_router.assembly import running_router
 from hexflow_router.settings import Settings
 from support.engines import CONTEXT, EngineServer
-from support.openai_calls import LONG, RUNNING, a_chat, lines, streamed, text_of, until_metric
+from support.openai_calls import LONG, RUNNING, a_chat, in_background, lines, streamed, text_of, until_metric
 from support.resources import pool_data
 from support.router import write_yaml
 from support.serving import serving
@@ -111,10 +111,8 @@ async def test_leaving_the_router_frees_the_engine(router: str, client: httpx.As
     async with httpx.AsyncClient(base_url=router, timeout=60) as through:
         for stream in (True, False):
             body = a_chat(max_tokens=LONG, stream=stream)
-            call = asyncio.create_task(through.post("/v1/chat/completions", json=body))
-            await until_metric(client, RUNNING, 1)
-            call.cancel()
-            await asyncio.gather(call, return_exceptions=True)
+            async with in_background(through.post("/v1/chat/completions", json=body)) as calls:
+                await until_metric(client, RUNNING, 1, calls=calls)
             await until_metric(client, RUNNING, 0, seconds=5)
 
 

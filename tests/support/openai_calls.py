@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence, Sized
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,9 +14,7 @@ Json = dict[str, Any]
 
 
 LONG = 15_000
-"""Tokens that take either engine many seconds."""
-APART = 400
-"""Tokens whose end lies so far from the next call's that a starved client still sees the two in order."""
+"""Tokens that take either engine many seconds: a call of so many holds what it causes until it is withdrawn."""
 
 
 NO_KEEPING = httpx.Limits(max_keepalive_connections=0)
@@ -91,40 +89,99 @@ async def metric(client: httpx.AsyncClient, name: str, **labels: str) -> float:
     return total if found else float("nan")
 
 
-async def until_metric(client: httpx.AsyncClient, name: str, value: float, *, seconds: float = 60.0) -> None:
-    """Wait until a metric has a value."""
+Call = asyncio.Task[Any]
+
+
+@asynccontextmanager
+async def in_background(*calls: Coroutine[Any, Any, Any]) -> AsyncIterator[list[Call]]:
+    """Make calls meanwhile; those that are left at the block's end are withdrawn. One may add to the list."""
+    tasks: list[Call] = [asyncio.create_task(call) for call in calls]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def none_is_over(calls: Iterable[Call]) -> None:
+    """Raise what ended a call, or that it was answered, where none may have ended yet."""
+    for call in calls:
+        if call.done():
+            raise AssertionError(f"answered before what it was to cause was seen: {call.result()}")
+
+
+async def until_seen(seen: Sized, count: int, *, calls: Iterable[Call], seconds: float = 60.0) -> None:
+    """Wait until these calls, which go on until then, have left so many traces."""
     end = time.monotonic() + seconds
-    while (seen := await metric(client, name)) != value:
-        assert time.monotonic() < end, f"{name} is {seen} and never became {value}"
+    while len(seen) < count:
+        none_is_over(calls)
+        assert time.monotonic() < end, f"{len(seen)} of {count} were seen within {seconds:g} s"
+        await asyncio.sleep(0.02)
+
+
+async def until_metric(
+    client: httpx.AsyncClient, name: str, value: float, *, calls: Iterable[Call] = (), seconds: float = 60.0
+) -> None:
+    """Wait until a metric has a value.
+
+    It must be one that lasts, since nobody can tell how late one looks. ``calls`` are those that make it last:
+    when one of them is over, its own error is raised.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        last = time.monotonic() >= end  # what was asked for before the end may be told long after it
+        if (seen := await metric(client, name)) == value:
+            return
+        none_is_over(calls)
+        assert not last, f"{name} is {seen} and never became {value}"
         await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
-async def occupied(client: httpx.AsyncClient, *, slots: int) -> AsyncIterator[None]:
-    """Keep all slots of an engine taken inside the block, by calls that outlast it and are then withdrawn."""
-    calls = [
-        asyncio.create_task(asked(client, a_chat(f"blocker {n}", max_tokens=LONG))) for n in range(slots)
-    ]
-    try:
-        await until_metric(client, RUNNING, slots)
-        yield
-        assert not any(call.done() for call in calls), "the engine was not busy long enough"
-    finally:
-        for call in calls:
-            call.cancel()
-        await asyncio.gather(*calls, return_exceptions=True)
+async def occupied(client: httpx.AsyncClient, *, slots: int) -> AsyncIterator[list[Call]]:
+    """Keep all slots of an engine taken inside the block, by a call that outlasts it and is then withdrawn.
+
+    It has a sample for each slot, so that all of them are free in the same step. Yields what holds them.
+    """
+    body = a_chat("blocker", max_tokens=LONG, n=slots, temperature=1.0)
+    async with in_background(asked(client, body)) as calls:
+        await until_metric(client, RUNNING, slots, calls=calls)
+        yield calls
+        none_is_over(calls)
+
+
+async def listen(client: httpx.AsyncClient, body: Json, on_event: Callable[[str], object]) -> None:
+    """Post a body with ``stream`` and hand on each event as it comes."""
+    async with client.stream("POST", "/v1/chat/completions", json={**body, "stream": True}) as response:
+        assert response.status_code == 200, await response.aread()
+        async for line in lines(response):
+            on_event(line)
 
 
 async def served_in_order(client: httpx.AsyncClient, bodies: Sequence[Json], *, slots: int) -> list[int]:
-    """Queue calls one after the other while all slots are taken; return their places as they finish."""
-    finished: list[int] = []
+    """Queue calls one after the other while all slots are taken; return their places as they get one.
+
+    Each keeps its slot until it is withdrawn: however late one looks, the order is there to be seen. Those that
+    get the slots together, so many at a time, are in no order among themselves.
+    """
+    order: dict[int, None] = {}
 
     async def one(place: int, body: Json) -> None:
-        await asked(client, body)
-        finished.append(place)
+        await listen(client, {**body, "max_tokens": LONG}, lambda _: order.setdefault(place))
 
-    async with asyncio.TaskGroup() as group, occupied(client, slots=slots):
-        for place, body in enumerate(bodies):
-            group.create_task(one(place, body))
-            await until_metric(client, WAITING, place + 1)
-    return finished
+    async with in_background() as calls:
+        async with occupied(client, slots=slots) as blockers:
+            for place, body in enumerate(bodies):
+                calls.append(asyncio.create_task(one(place, body)))
+                await until_metric(client, WAITING, place + 1, calls=[*blockers, *calls])
+        left = set(calls)
+        while left:
+            before = len(order)
+            await until_seen(order, before + min(slots, len(left)), calls=left)
+            served = {calls[place] for place in list(order)[before:]}
+            for call in served:
+                call.cancel()
+            left -= served
+    await until_metric(client, RUNNING, 0)
+    return list(order)
