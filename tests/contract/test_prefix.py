@@ -1,11 +1,12 @@
 """Contract: the prefix cache, as usage and metrics tell of it."""
 
+import asyncio
 from uuid import uuid4
 
 import httpx
 
 from support.engines import BLOCK
-from support.openai_calls import a_chat, asked, metric
+from support.openai_calls import WAITING, a_chat, asked, in_background, metric, occupied, until_metric
 
 
 def a_schema() -> str:
@@ -47,3 +48,15 @@ async def test_the_metrics_count_what_was_found(client: httpx.AsyncClient) -> No
     usages = [answer["usage"] for answer in answers]
     assert queries == sum(usage["prompt_tokens"] for usage in usages)
     assert hits == sum(usage["prompt_tokens_details"]["cached_tokens"] for usage in usages) > 0
+
+
+async def test_siblings_of_one_step_share_their_prompt(client: httpx.AsyncClient) -> None:
+    """All slots become free at once, so the two that wait for one are let in by the same step."""
+    schema = a_schema()
+    async with in_background() as siblings:
+        async with occupied(client, slots=2) as blockers:
+            siblings += [asyncio.create_task(cached(client, schema)) for _ in range(2)]
+            await until_metric(client, WAITING, 2, calls=[*blockers, *siblings])
+        first, second = sorted(await asyncio.gather(*siblings))
+    assert first < BLOCK * 2
+    assert second >= 200
