@@ -66,6 +66,8 @@ class ActiveCall:
     """Expected seconds of the call itself on that instance, waiting left out."""
     prefill_seconds: float = 0.0
     """Expected seconds of the prefill in it."""
+    prefill_work: float = 0.0
+    """The same by the profile alone, without what was learned about the instance."""
     alone_seconds: float = 0.0
     """Expected seconds of it there if nothing else ran."""
     latest_start: float = 0.0

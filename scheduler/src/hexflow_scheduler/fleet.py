@@ -220,14 +220,14 @@ class Fleet:
 
     def reprice(self, now: float, load: InstanceLoad) -> None:
         """Predict anew what waits for an instance whose profile changed, and re-order its queue."""
-        self.pace(load)
+        self.pace(now, load)
         for active in load.queue.ordered(now):
             load.dequeue(active)
             self.put(active, load)
 
-    def pace(self, load: InstanceLoad) -> None:
+    def pace(self, now: float, load: InstanceLoad) -> None:
         """Take over what is known by now of an instance's speed."""
-        load.speed = self.estimates.speed(load.instance)
+        load.learn_speed(now, self.estimates.speed(load.instance))
         self._means.clear()
 
     def _changed(self) -> None:

@@ -109,7 +109,7 @@ class Kernel:
         check_usage(usage)
         out = self._begin(now)
         learn(self.estimates, self._now, active=active, load=load, usage=usage)
-        self._fleet.pace(load)
+        self._fleet.pace(self._now, load)
         load.stop(self._now, active)
         query = active.query
         query.ends[rest_class(active.call)] = self._now

@@ -5,7 +5,7 @@ from hexflow_scheduler.call import Usage
 from hexflow_scheduler.estimate import Estimates
 from hexflow_scheduler.load import InstanceLoad
 
-RATIO_BOUNDS = (0.25, 4.0)
+RATIO_BOUNDS = (0.4, 2.5)
 """What one call may say about a speed at most, so that one stalled stream does not undo a hundred calls."""
 
 
@@ -30,13 +30,13 @@ def _learn_speed(
         after - before for after, before in zip(load.reading(now), active.reading, strict=True)
     )
     cached = active.cached_tokens if usage.cached_tokens is None else usage.cached_tokens
-    own = speed.prefill_seconds(usage.prompt_tokens, cached_tokens=cached)
+    own = speed.prefill_seconds(usage.prompt_tokens, cached_tokens=cached) / speed.prefill
     # What was expected of its own prefill is among all that was prefilled; what it really had takes its place.
-    others = max(0.0, prefilled - active.prefill_seconds)
-    load.correct_prefill(own - active.prefill_seconds)
+    others = max(0.0, prefilled - active.prefill_work)
+    load.correct_prefill(own - active.prefill_work)
     step = speed.step_seconds(sequences / elapsed, context / elapsed)
     decode = step * usage.output_tokens / active.call.samples
-    ratio = _ratio(elapsed, own + others + decode)
+    ratio = _ratio(elapsed, speed.prefill * (own + others) + decode)
     estimates.timed(load.instance_id, prefill=ratio, decode=ratio)
 
 

@@ -91,7 +91,7 @@ class InstanceLoad:
         self._sequence_seconds = self._context_seconds = 0.0
         """Integrals of sequences and of context over time."""
         self._prefill_sent = 0.0
-        """Seconds of prefill of all that was ever sent."""
+        """Work of prefill of all that was ever sent: seconds by the profile, whatever its factor then was."""
         self._sampled_at = 0.0
         self._running: dict[str, ActiveCall] = {}
         self._waiting_seconds = 0.0
@@ -241,6 +241,7 @@ class InstanceLoad:
         prefill = speed.prefill_seconds(call.prompt_tokens, cached_tokens=cached)
         alone = speed.decode_seconds(call.prompt_tokens, output, batch=samples)
         active.cached_tokens = cached
+        active.prefill_work = prefill / speed.prefill
         active.prefill_seconds = prefill
         active.alone_seconds = prefill + alone
         if batch != samples:
@@ -292,7 +293,7 @@ class InstanceLoad:
         active.sent = now
         active.predicted_finish = now + active.predicted_seconds
         active.attempt += 1
-        self._prefill_sent += active.prefill_seconds
+        self._prefill_sent += active.prefill_work
         self._context += context_tokens(active)
         self._prefilled_at = max(self._prefilled_at, now) + active.prefill_seconds
         self.uncached_tokens += active.call.prompt_tokens - active.cached_tokens
@@ -318,17 +319,25 @@ class InstanceLoad:
             self.follower.stopped(now, active)
 
     def reading(self, now: float) -> tuple[float, float, float]:
-        """Read the meters: sequence-seconds, token-seconds of context, and seconds of prefill done.
+        """Read the meters: sequence-seconds, token-seconds of context, and work of prefill done.
 
-        Their growth over a call's life tells what batch it ran in and how long others' prompts stopped it.
+        Their growth over a call's life tells what batch it ran in and how long others' prompts stopped it. Work is in
+        seconds by the profile, so that what is learned from many calls of one moment does not count its own effect.
         """
         self._sample(now)
-        prefilled = self._prefill_sent - max(0.0, self._prefilled_at - now)
+        prefilled = self._prefill_sent - max(0.0, self._prefilled_at - now) / self.speed.prefill
         return self._sequence_seconds, self._context_seconds, prefilled
 
-    def correct_prefill(self, seconds: float) -> None:
-        """Take note that a call's prefill took so much more than was expected: late, but right on average."""
-        self._prefill_sent += seconds
+    def correct_prefill(self, work: float) -> None:
+        """Take note that a call's prefill was so much more work than was expected: late, but right on average."""
+        self._prefill_sent += work
+
+    def learn_speed(self, now: float, speed: Speed) -> None:
+        """Take over what was learned about the instance; what is left to prefill takes as much longer."""
+        left = self._prefilled_at - now
+        if left > 0:
+            self._prefilled_at = now + left * speed.prefill / self.speed.prefill
+        self.speed = speed
 
     def _sample(self, now: float) -> None:
         elapsed = now - self._sampled_at

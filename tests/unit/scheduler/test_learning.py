@@ -60,11 +60,11 @@ def test_tokens_that_were_cached_are_not_taken_for_speed() -> None:
     assert learned(kernel).prefill == pytest.approx(1.0)
 
 
-def test_one_stalled_call_counts_as_four_times_too_slow_at_most() -> None:
+def test_one_stalled_call_counts_as_two_and_a_half_times_too_slow_at_most() -> None:
     kernel = a_kernel()
     kernel.arrive(0.0, [a_call()])
     kernel.finished(3000.0, "c", usage())
-    assert learned(kernel).decode == pytest.approx(4**0.1)
+    assert learned(kernel).decode == pytest.approx(2.5**0.1)
 
 
 def test_an_instance_at_half_speed_is_known_within_a_quarter_after_twenty_calls() -> None:
@@ -87,6 +87,15 @@ def test_a_prompt_that_turns_out_not_to_be_cached_explains_what_it_cost_the_othe
         return learned(kernel).decode / before
 
     assert scale(cached_tokens=0) < scale(cached_tokens=None)
+
+
+def test_calls_that_wait_for_one_prefill_together_do_not_teach_it_over_and_over() -> None:
+    # Twenty prompts of a second each take two on an instance at half speed, and their short calls end together.
+    kernel = a_kernel()
+    kernel.arrive(0.0, calls(20, max_tokens=1))
+    for number in range(20):
+        kernel.finished(42.0, f"c{number}", usage(1))
+    assert 1.5 < learned(kernel).prefill < 2.1
 
 
 def test_no_time_at_all_teaches_nothing() -> None:
