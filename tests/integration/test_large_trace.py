@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,10 +35,22 @@ def a_large_trace(path: Path, size: int) -> int:
     return count
 
 
+def a_large_csv(path: Path, size: int) -> int:
+    note = "what the gateway also wrote down; " * 30
+    count = size // len(note)
+    with path.open("w") as file:
+        file.write("arrival_s,input_tokens,output_tokens,note\n")
+        file.writelines(f"{number},900,100,{note}\n" for number in range(count))
+    return count
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the limit is POSIX's")
-def test_a_hundred_megabytes_are_read_under_a_limit_of_five_hundred(tmp_path: Path) -> None:
-    path = tmp_path / "large.jsonl"
-    count = a_large_trace(path, 100_000_000)
+@pytest.mark.parametrize(("name", "write"), [("large.jsonl", a_large_trace), ("large.csv", a_large_csv)])
+def test_a_hundred_megabytes_are_read_under_a_limit_of_five_hundred(
+    tmp_path: Path, name: str, write: Callable[[Path, int], int]
+) -> None:
+    path = tmp_path / name
+    count = write(path, 100_000_000)
     assert path.stat().st_size > 100_000_000
     done = subprocess.run(
         [sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=False

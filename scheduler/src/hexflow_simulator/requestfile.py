@@ -4,9 +4,8 @@ Each line becomes a query of one call. The columns tell whose file it is. Readin
 query after query as often as it is asked.
 """
 
-import csv
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +16,8 @@ import msgspec
 from hexflow_scheduler import PrefixBlock
 from hexflow_simulator.arrivals import Replay
 from hexflow_simulator.complaint import InvalidTrace, Where
-from hexflow_simulator.lines import numbered_lines, text_lines
+from hexflow_simulator.csvfile import csv_rows, field, listed
+from hexflow_simulator.lines import numbered_lines
 from hexflow_simulator.query import SimulatedCall, SimulatedQuery, SimulatedStage
 
 STAGE: Final = "call"
@@ -40,8 +40,15 @@ class Columns:
     output: str
     instant: _Number
     """Reads an arrival as seconds; raises ValueError."""
+    example: str
+    """What an arrival may be."""
     failed_have_no_output: bool = False
     """Whether lines with an output of 0 tokens are requests that failed; they are left out."""
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """The columns that must be there."""
+        return self.arrival, self.prompt, self.output
 
 
 def _seconds(text: str) -> float:
@@ -71,6 +78,7 @@ KINDS: Final = (
         prompt="input_tokens",
         output="output_tokens",
         instant=_seconds,
+        example="seconds, such as 12.5",
     ),
     Columns(
         kind="azure",
@@ -78,6 +86,7 @@ KINDS: Final = (
         prompt="ContextTokens",
         output="GeneratedTokens",
         instant=_timestamp,
+        example="a timestamp, such as 2024-05-10 18:15:46.68",
     ),
     Columns(
         kind="burstgpt",
@@ -85,6 +94,7 @@ KINDS: Final = (
         prompt="Request tokens",
         output="Response tokens",
         instant=_seconds,
+        example="seconds, such as 12.5",
         failed_have_no_output=True,
     ),
     Columns(
@@ -93,6 +103,7 @@ KINDS: Final = (
         prompt="input_length",
         output="output_length",
         instant=_milliseconds,
+        example="milliseconds, such as 12500",
     ),
 )
 """Kinds of CSV that are known."""
@@ -177,13 +188,14 @@ def read_arrivals(path: Path) -> Replay:
     """Return the arrivals of a CSV that has a column of them, whatever else it has; raises InvalidTrace."""
     if _is_json(path):
         return Replay(tuple(arrival for _, arrival, *_ in _lines(path)))
-    rows = _rows(path)
-    number, header = next(rows)
-    place, instant = _arrival_column(Where(str(path), number), header)
+    rows = csv_rows(path)
+    number, names = next(rows)
+    columns = _arrival_column(Where(str(path), number), names)
+    place = names.index(columns.arrival)
     instants: list[float] = []
     for number, row in rows:
         where = Where(str(path), number)
-        instants.append(_arrival(where, row, place, instant, header, instants[-1] if instants else None))
+        instants.append(_arrival(where, row, place, columns, instants[-1] if instants else None))
     if len(instants) < 2 or instants[0] == instants[-1]:
         raise InvalidTrace(Where(str(path)), "fewer than two instants", "give at least two that differ")
     return Replay(tuple(instants))
@@ -193,8 +205,8 @@ def kind_of(path: Path) -> str:
     """Return the kind of a request trace by its first line; raises InvalidTrace for columns of no known kind."""
     if _is_json(path):
         return "mooncake"
-    number, header = next(_rows(path))
-    return _columns(Where(str(path), number), header).kind
+    number, names = next(csv_rows(path))
+    return _columns(Where(str(path), number), names).kind
 
 
 def _is_json(path: Path) -> bool:
@@ -234,10 +246,9 @@ def _blocks(request: _Mooncake) -> tuple[PrefixBlock, ...]:
 
 
 def _csv_lines(path: Path) -> Iterator[_Line]:
-    rows = _rows(path)
-    number, header = next(rows)
-    columns = _columns(Where(str(path), number), header)
-    names = [name.strip() for name in header]
+    rows = csv_rows(path)
+    number, names = next(rows)
+    columns = _columns(Where(str(path), number), names)
     arrival_at, prompt_at, output_at = (
         names.index(name) for name in (columns.arrival, columns.prompt, columns.output)
     )
@@ -245,80 +256,57 @@ def _csv_lines(path: Path) -> Iterator[_Line]:
     least = 0 if columns.failed_have_no_output else 1
     for number, row in rows:
         where = Where(str(path), number)
-        last = _arrival(where, row, arrival_at, columns.instant, header, last)
+        last = _arrival(where, row, arrival_at, columns, last)
         output = _tokens(where, row, output_at, columns.output, least=least)
         prompt = _tokens(where, row, prompt_at, columns.prompt, least=1 if output else 0)
         yield number, last, prompt, output, ()
     if last is None:
         raise InvalidTrace(
-            Where(str(path)), "a header and nothing below it", "give at least one line of data"
+            Where(str(path), number), "a header and nothing below it", "give at least one line of data"
         )
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of the line and the fields of each row, the header first."""
-    numbers: list[int] = [0]
-
-    def lines() -> Iterator[str]:
-        for number, text in text_lines(path):
-            numbers[0] = number
-            yield text
-
-    try:
-        for row in csv.reader(lines(), strict=True):
-            yield numbers[0], row
-    except csv.Error as error:
-        raise InvalidTrace(
-            Where(str(path), numbers[0]), f"no CSV ({error})", "check quotes and line ends"
-        ) from error
-
-
-def _columns(where: Where, header: Sequence[str]) -> Columns:
-    names = {name.strip() for name in header}
+def _columns(where: Where, names: Sequence[str]) -> Columns:
     for columns in KINDS:
-        if {columns.arrival, columns.prompt, columns.output} <= names:
+        if set(columns.names) <= set(names):
             return columns
-    nearest = max(KINDS, key=lambda kind: len({kind.arrival, kind.prompt, kind.output} & names))
-    wanted = (nearest.arrival, nearest.prompt, nearest.output)
-    missing = [name for name in wanted if name not in names]
-    known = " or ".join(f"{kind.arrival},{kind.prompt},{kind.output}" for kind in KINDS)
-    raise InvalidTrace(
-        where,
-        f"no column {' and no column '.join(missing)} among: {', '.join(header)[:200]}",
-        f"begin the file with a line of column names: {known}",
+    folded = {name.casefold() for name in names}
+    for columns in KINDS:
+        if {name.casefold() for name in columns.names} <= folded:
+            raise _wrong_names(where, names, "upper or lower case differs", columns)
+    nearest = max(KINDS, key=lambda kind: len(set(kind.names) & set(names)))
+    missing = [name for name in nearest.names if name not in names]
+    raise _wrong_names(
+        where, names, f"no column{'s' if len(missing) > 1 else ''} {', '.join(missing)}", nearest
     )
 
 
-def _arrival_column(where: Where, header: Sequence[str]) -> tuple[int, _Number]:
-    names = [name.strip() for name in header]
+def _arrival_column(where: Where, names: Sequence[str]) -> Columns:
     # a column name alone may be that of two kinds; the others decide
-    known: Mapping[str, _Number] = {columns.arrival: columns.instant for columns in KINDS}
-    for name, instant in known.items():
-        if name in names:
-            return names.index(name), instant
-    raise InvalidTrace(
+    for columns in KINDS:
+        if columns.arrival in names:
+            return columns
+    raise _wrong_names(where, names, "no column of arrivals", KINDS[0])
+
+
+def _wrong_names(where: Where, names: Sequence[str], what: str, wanted: Columns) -> InvalidTrace:
+    header = ",".join(wanted.names)
+    if not any(letter.isalpha() for name in names for letter in name):
+        return InvalidTrace(where, "data, and no column names above it", f"begin the file with: {header}")
+    return InvalidTrace(
         where,
-        f"no column of arrivals among: {', '.join(header)[:200]}",
-        "begin the file with a line of column names, one of them arrival_s (seconds)",
+        f"{what} among: {listed(names)}",
+        f"begin the file with: {header} (docs/reference/traces.md has the columns of other traces)",
     )
 
 
-def _field(where: Where, row: Sequence[str], place: int, name: str) -> str:
-    if place >= len(row) or not row[place].strip():
-        raise InvalidTrace(where, f"no value for {name}", "fill it in, or leave the line out")
-    return row[place].strip()
-
-
-def _arrival(
-    where: Where, row: Sequence[str], place: int, instant: _Number, header: Sequence[str], last: float | None
-) -> float:
-    name = header[place].strip()
-    text = _field(where, row, place, name)
+def _arrival(where: Where, row: Sequence[str], place: int, columns: Columns, last: float | None) -> float:
+    text = field(where, row, place, columns.arrival)
     try:
-        arrival = instant(text)
+        arrival = columns.instant(text)
     except (ValueError, OverflowError):
         raise InvalidTrace(
-            where, f"{name} is {text[:40]!r}, no time", "give a number or a timestamp"
+            where, f"{columns.arrival} is {text[:40]!r}, no time", f"give {columns.example}"
         ) from None
     return _in_order(where, arrival, last)
 
@@ -336,9 +324,11 @@ def _in_order(where: Where, arrival: float, last: float | None) -> float:
 
 
 def _tokens(where: Where, row: Sequence[str], place: int, name: str, *, least: int) -> int:
-    text = _field(where, row, place, name)
+    text = field(where, row, place, name)
     if not (text.isascii() and text.isdigit()):
-        raise InvalidTrace(where, f"{name} is {text[:40]!r}, no whole number of tokens", "give one")
+        raise InvalidTrace(
+            where, f"{name} is {text[:40]!r}, no whole number of tokens", "give one, such as 512"
+        )
     if len(text) > 12 or int(text) > MOST_TOKENS:
         raise InvalidTrace(where, f"{name} is {text[:40]}", f"give at most {MOST_TOKENS} tokens")
     tokens = int(text)

@@ -157,7 +157,7 @@ def _header(path: Path) -> _Header:
         raise InvalidTrace(
             where,
             f"no header of a HexFlow trace ({error})",
-            'begin the file with {"hexflowTrace": 1}, or import it if it is of another kind',
+            'begin the file with {"hexflowTrace": 1}, or give requests as a CSV: arrival_s,input_tokens,output_tokens',
         ) from error
     if header.hexflow_trace != VERSION:
         raise InvalidTrace(

@@ -1,6 +1,7 @@
 """Whatever kind of trace it is, one function opens it."""
 
 import json
+import os
 import pickle
 from pathlib import Path
 
@@ -43,10 +44,20 @@ def test_a_trace_without_arrivals_needs_a_rate(tmp_path: Path) -> None:
 
 
 def test_a_file_of_no_known_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidTrace, match="no header of a HexFlow trace"):
+    with pytest.raises(
+        InvalidTrace, match=r"no header of a HexFlow trace .* or give requests as a CSV: arrival_s,"
+    ):
         open_trace(a_file(tmp_path, '{"what": "ever"}'))
-    with pytest.raises(InvalidTrace, match="no column arrival_s"):
+    with pytest.raises(InvalidTrace, match="no columns arrival_s, input_tokens"):
         open_trace(a_file(tmp_path, "Dear reader,"))
+
+
+def test_a_pipe_and_a_folder_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # nobody writes: opening it would wait for ever
+    with pytest.raises(InvalidTrace, match="pipe: a pipe or a device; write it into a file first"):
+        open_trace(tmp_path / "pipe")
+    with pytest.raises(InvalidTrace, match="a folder; give the path of a file in it"):
+        open_trace(tmp_path)
 
 
 def test_a_complaint_is_the_same_after_it_has_travelled_from_another_process() -> None:

@@ -115,7 +115,7 @@ BAD = [
         ["arrival_s,input_tokens", "0,1"],
         "F:1: no column output_tokens among: arrival_s, input_tokens; begin the file",
     ),
-    (["0.0,1,2", "1,2,3"], "F:1: no column"),
+    (["0.0,2,2", "1,2,3"], "F:1: data, and no column names above it; begin the file with: arrival_s,"),
     ([HEAD, "0,1,2", "-3,1,2"], "F:3: an arrival at -3.0, before the start; give seconds from 0 on"),
     ([HEAD, "nan,1,2"], "F:2: an arrival at nan; give a finite number of seconds"),
     ([HEAD, "inf,1,2"], "F:2: an arrival at inf"),
@@ -125,14 +125,14 @@ BAD = [
         [HEAD, "5,1,2", "", "4,1,2"],
         "F:4: an arrival at 4.0, before that above it (5.0); sort the lines by arrival",
     ),
-    ([HEAD, "soon,1,2"], "F:2: arrival_s is 'soon', no time; give a number or a timestamp"),
+    ([HEAD, "soon,1,2"], "F:2: arrival_s is 'soon', no time; give seconds, such as 12.5"),
     ([HEAD, ",1,2"], "F:2: no value for arrival_s; fill it in, or leave the line out"),
     ([], "F: an empty file; give one with at least one record"),
 ]
 BAD_TOKENS = [
-    ([HEAD], "F: a header and nothing below it; give at least one line of data"),
+    ([HEAD], "F:1: a header and nothing below it; give at least one line of data"),
     ([HEAD, "0,1"], "F:2: no value for output_tokens"),
-    ([HEAD, "0,1.5,2"], "F:2: input_tokens is '1.5', no whole number of tokens; give one"),
+    ([HEAD, "0,1.5,2"], "F:2: input_tokens is '1.5', no whole number of tokens; give one, such as 512"),
     ([HEAD, "0,-1,2"], "F:2: input_tokens is '-1', no whole number"),
     ([HEAD, "0,NaN,2"], "F:2: input_tokens is 'NaN', no whole number"),
     ([HEAD, "0,1_000,2"], "F:2: input_tokens is '1_000', no whole number"),
@@ -140,10 +140,28 @@ BAD_TOKENS = [
     ([HEAD, "0,5,0"], "F:2: output_tokens is 0; give at least 1, or leave the line out"),
     ([HEAD, "0,999999999,2"], "F:2: input_tokens is 999999999; give at most 100000000 tokens"),
     ([HEAD, "0," + "9" * 5000 + ",2"], "F:2: input_tokens is 9999"),
-    ([HEAD, '0,"1,2', "3,4,5"], "F:3: no CSV"),
+    ([HEAD, '0,"1,2', "3,4,5"], "F:2: no CSV (unexpected end of data); check quotes"),
     (['{"timestamp": 5, "input_length": 1}'], "F:1: no request of a Mooncake trace (Object missing required field"),
     (["Timestamp,Request tokens,Response tokens", "1,5,0"], "F: no request that succeeded; give at least one"),
-    (["TIMESTAMP,ContextTokens,GeneratedTokens", "yesterday,1,2"], "F:2: TIMESTAMP is 'yesterday', no time"),
+    (
+        ["TIMESTAMP,ContextTokens,GeneratedTokens", "yesterday,1,2"],
+        "F:2: TIMESTAMP is 'yesterday', no time; give a timestamp, such as 2024-",
+    ),
+    (["timestamp,input_length,output_length", "now,1,2"], "F:2: timestamp is 'now', no time; give milliseconds"),
+    ([HEAD, "0,1,2", "0,5,120,44"], "F:3: 4 fields under 3 column names; put a field with a comma in it"),
+    ([HEAD + ",output_tokens", "0,1,2,3"], "F:1: two columns output_tokens; leave one of them out"),
+    ([HEAD.replace(",", ";"), "0,5;1;2"], "F:1: columns that are set apart by semicolons; set them apart by commas"),
+    ([HEAD.replace(",", "\t"), "0\t1\t2"], "F:1: columns that are set apart by tabs; set them apart by commas"),
+    (["Arrival_s,Input_Tokens,Output_Tokens", "0,1,2"], "F:1: upper or lower case differs among: Arrival_s, Input"),
+    (
+        ["time,prompt,completion", "0,1,2"],
+        "F:1: no columns arrival_s, input_tokens, output_tokens among: time, prompt, completion; begin the file with: "
+        "arrival_s,input_tokens,output_tokens (docs/reference/traces.md has the columns of other traces)",
+    ),
+    (
+        [",".join(f"c{n}" for n in range(100_000))],
+        "F:1: no columns arrival_s, input_tokens, output_tokens among: c0, c1, c2, c3, c4, c5, c6, c7 … (100,000 columns)",
+    ),
 ]  # fmt: skip
 
 
@@ -170,10 +188,28 @@ def test_arrivals_need_a_column_and_two_instants(tmp_path: Path) -> None:
 def test_binary_rubbish_is_no_csv(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     for rubbish, said in (
-        (b"PK\x03\x04\x00\x00" * 9, "a NUL byte"),
-        (b"\x1f\x8b\x08\xff\xfe", "0x8b"),
-        (b"arrival_s,\xe9", "0xe9"),
+        (b"PK\x03\x04\x00\x00" * 9, "t.csv:1: a zip or a spreadsheet; unpack it, or save the sheet as CSV"),
+        (b"\x1f\x8b\x08\xff\xfe", r"t.csv:1: a file packed with gzip; unpack it first \(gunzip\)"),
+        (b"BZh91AY&SY\x00", r"t.csv:1: a file packed with bzip2; unpack it first \(bunzip2\)"),
+        (b"\x28\xb5\x2f\xfd", r"t.csv:1: a file packed with zstd; unpack it first \(unzstd\)"),
+        (b"\xfd7zXZ\x00", r"t.csv:1: a file packed with xz; unpack it first \(unxz\)"),
+        (b"PAR1\x15", "t.csv:1: a Parquet file; export it as CSV"),
+        (b"arrival_s\x00", "t.csv:1: a NUL byte; give a text file"),
+        (b"arrival_s,\xe9", r"t.csv:1: bytes that are no UTF-8 text \(0xe9\); save the file as UTF-8"),
+        (b"arrival_s,a\r0,5\r", "t.csv:1: lines that end with CR alone; save the file with LF or CRLF"),
     ):
         path.write_bytes(rubbish)
         with pytest.raises(InvalidTrace, match=said):
             read_requests(path, model="m")
+
+
+def test_fields_beyond_the_column_names_may_be_there_if_they_are_empty(tmp_path: Path) -> None:
+    assert lengths(a_file(tmp_path, HEAD, "0,1,2,", "1,3,4,,")) == [(0.0, 1, 2), (1.0, 3, 4)]
+
+
+def test_a_quoted_field_may_go_over_several_lines_and_the_next_bad_line_has_its_own_number(
+    tmp_path: Path,
+) -> None:
+    path = a_file(tmp_path, HEAD + ",note", '0,1,2,"a', 'b"', "1,3,x,")
+    with pytest.raises(InvalidTrace, match=":4: output_tokens is 'x'"):
+        read_requests(path, model="m")
