@@ -3,7 +3,8 @@
 Many pools and workflows are there before it starts; it makes everything for them, and then nothing happens for a
 while. Printed are CPU, memory and wall time of the operator's process and its writes as the audit log has them, for
 each of the variants named; `plain` is the same plan behind kopf's ordinary handlers (`plain_kopf.py`, not shipped).
-A real API server and real controllers; pods run in name only.
+A real API server and real controllers; pods run in name only. It exits with 1 where the operator passes a limit that
+it is built for, at the default size or a smaller one.
 """
 
 import argparse
@@ -38,6 +39,14 @@ CHILDREN = (
 TUNING = {"mode": "Recommend", "schedule": "* * * * *"}
 """Each minute a tuner runs in name only, so that rest is not the rest of a cluster where nothing moves."""
 PORT = 18982
+MOST = {
+    "CPU seconds from cold": 30.0,
+    "MB at the peak": 300.0,
+    "writes for each child": 1.2,
+    "% of a core at rest": 1.0,
+    "writes at rest": 0.0,
+}
+"""What the operator may take."""
 
 
 def say(line: str) -> None:
@@ -101,8 +110,8 @@ def until_made(api: Api, wishes: argparse.Namespace) -> float:
         time.sleep(2)
 
 
-def measure(server: ApiServer, variant: str, *, rest_seconds: float, wishes: argparse.Namespace) -> None:
-    """Run one variant from cold, then at rest, and print a row."""
+def measure(server: ApiServer, variant: str, *, rest_seconds: float, wishes: argparse.Namespace) -> list[str]:
+    """Run one variant from cold, then at rest, and print a row; return which limits it passed."""
     api = server.api
     fill(api, pools=wishes.pools, workflows=wishes.workflows, namespaces=wishes.namespaces)
     time.sleep(3)
@@ -134,6 +143,11 @@ def measure(server: ApiServer, variant: str, *, rest_seconds: float, wishes: arg
         f"{made} children, {to_children / max(made, 1):.3f} writes each; {status} status writes, {to_resources} writes to "
         f"the resources themselves, {writes['events']} events; {sum(writes.values()) / wall:.0f} writes/s; load {os.getloadavg()[0]:.1f}"
     )
+    found = {
+        "CPU seconds from cold": cold.user + cold.system,
+        "MB at the peak": peak / 1024,
+        "writes for each child": to_children / max(made, 1),
+    }
     if rest_seconds:
         time.sleep(75)  # the first run of each tuner is told in a status, once
         log = server.audit_log().from_now_on()
@@ -144,8 +158,14 @@ def measure(server: ApiServer, variant: str, *, rest_seconds: float, wishes: arg
         say(
             f"{variant:6} rest: {100 * share:.2f} % of a core over {rest_seconds:.0f} s, {sum(ours(log).values())} writes but for the Lease {dict(ours(log)) or ''}"
         )
+        found |= {"% of a core at rest": 100 * share, "writes at rest": float(sum(ours(log).values()))}
     server.folder.stop(variant, grace_seconds=15)
     clear(api, namespaces=wishes.namespaces)
+    return [
+        f"{value:.4g} {name}, at most {MOST[name]:g} allowed"
+        for name, value in found.items()
+        if value > MOST[name]
+    ]
 
 
 def main() -> None:
@@ -165,11 +185,17 @@ def main() -> None:
             for _ in range(10):
                 controllers.kubelet.add_node(gpus=100, cpu="1000", memory="4Ti")
             prepare(server.api)
-            for variant in wishes.variants:
-                measure(server, variant, rest_seconds=wishes.rest, wishes=wishes)
+            missed = [
+                f"{variant}: {line}"
+                for variant in wishes.variants
+                for line in measure(server, variant, rest_seconds=wishes.rest, wishes=wishes)
+                if variant == "ours"
+            ]
         finally:
             controllers.close()
             server.close()
+    if missed:
+        sys.exit("\n".join(["the operator's limits are passed:", *missed]))
 
 
 def prepare(api: Api) -> None:
