@@ -22,7 +22,7 @@ def simulate(
         typer.Option(
             "-t",
             "--trace",
-            help="What arrives: a CSV of requests (Azure, Mooncake, BurstGPT, or arrival_s,input_tokens,output_tokens), HexFlow's JSONL, or a router's event log.",
+            help="What arrives: a CSV of requests with the columns arrival_s, input_tokens, output_tokens (or Azure's, Mooncake's, BurstGPT's), HexFlow's JSONL, or a router's event log.",
             show_default=False,
         ),
     ] = None,
@@ -120,7 +120,10 @@ def simulate(
 ) -> None:
     """Find out which policy is best for a fleet at some traffic, without a GPU: the router's own scheduler on modelled engines.
 
-    The same queries arrive under every policy. Ctrl-C shows what there is by then.
+    The same queries arrive under every policy. Ctrl-C shows what there is by then. For example, where `fleet.yaml` holds a GPUPool for each kind of GPU
+    (`docs/tutorial/which-policy.md` has one):
+
+        hexflow simulate --fleet fleet.yaml --trace requests.csv
     """
 
     def command() -> Coroutine[Any, Any, int]:
@@ -263,7 +266,7 @@ def tune(
     write_profile: Annotated[
         Path | None,
         typer.Option(
-            help="Write the speed of each pool's GPUs, as the log shows it, as a ConfigMap for `spec.profile.configMapRef`.",
+            help="Write the speed of each pool's GPUs, as the log shows it, as a ConfigMap that its `spec.profile` may name.",
             show_default=False,
         ),
     ] = None,
