@@ -28,6 +28,14 @@ def simulate(folder: Path, *arguments: str, **options: Any) -> Finished:
     return hexflow("simulate", "--fleet", str(FLEET), *arguments, state_dir=folder, **options)
 
 
+def figures_of(text: str) -> dict[str, list[float]]:
+    """Return the figures of each policy in the first table that has it."""
+    found: dict[str, list[float]] = {}
+    for name, figures in re.findall(r"^ +(?:▶ )?(\S[\w+ ]*?) {3,}([\d.%∞ ]+)$", text, flags=re.MULTILINE):
+        found.setdefault(name, [float(figure.rstrip("%")) for figure in figures.split()])
+    return found
+
+
 @pytest.mark.timeout(300)
 def test_the_three_commands_of_the_tutorial_say_which_policy_is_best(tmp_path: Path) -> None:
     (shell,) = re.findall(r"```sh\n(.*?)```", TUTORIAL, flags=re.DOTALL)
@@ -47,6 +55,11 @@ def test_the_three_commands_of_the_tutorial_say_which_policy_is_best(tmp_path: P
     (heads,) = re.findall(r"^ +(Policy .*)$", TUTORIAL, flags=re.MULTILINE)
     assert heads.split() in [line.split() for line in done.stdout.splitlines()]
     assert re.search(r"^\w+ is best by P95 \(s\): [\d.]+ \(", done.stdout, flags=re.MULTILINE)
+    shown, found = figures_of(TUTORIAL), figures_of(done.stdout)
+    assert {"LeastHarm", "ShortestQueue", "clairvoyant bound"} <= set(shown)
+    assert {name: found[name] for name in shown} == {
+        name: pytest.approx(figures, rel=0.1) for name, figures in shown.items()
+    }
     page = read_page((tmp_path / "examples/which-policy/report.html").read_text(encoding="utf-8"))
     assert page.addresses == ()
     assert len(set(page.ids)) == len(page.ids)
