@@ -72,6 +72,10 @@ bench-operator: install ## Measure the operator with 500 pools and 200 workflows
 bench-speed: compiled ## Measure how fast queries are simulated: calls per CPU second, memory over a million calls
 	PYTHONPATH=build/compiled $(BIN)/python tests/bench/speed.py
 
+.PHONY: bench-trace
+bench-trace: compiled ## Simulate a trace of 2 GB and measure memory (half an hour, 2 GB in the temporary folder)
+	PYTHONPATH=build/compiled $(BIN)/python tests/bench/large_trace.py
+
 .PHONY: check
 check: install ## Format, lint, types, import contracts, unit tests
 	$(BIN)/ruff format --check .
