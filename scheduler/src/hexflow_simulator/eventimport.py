@@ -248,6 +248,7 @@ def _simulated(query_id: str, query: _Open, *, arrival: float) -> SimulatedQuery
         model=head.model,
         workflow=head.workflow,
         tenant=head.tenant,
+        tenant_weight=head.tenant_weight,
         pools=head.pools,
         slo_seconds=None if head.deadline is None else head.deadline - head.query_arrival,
         closing_seconds=0.0 if query.ended is None else max(0.0, query.ended - last),

@@ -47,6 +47,7 @@ class SimulatedQuery:
     model: str
     workflow: str = ""
     tenant: str = ""
+    tenant_weight: float = 1.0
     pools: frozenset[str] | None = None
     """Pools that may serve it; None admits every pool."""
     slo_seconds: float | None = None

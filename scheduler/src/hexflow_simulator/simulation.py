@@ -289,6 +289,7 @@ class _Simulation:
                 query_id=query.query_id,
                 workflow=query.workflow,
                 tenant=query.tenant,
+                tenant_weight=query.tenant_weight,
                 stage=stage,
                 model=query.model,
                 pools=query.pools,

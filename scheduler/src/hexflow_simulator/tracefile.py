@@ -64,6 +64,7 @@ class _Query(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unknown_
     stages: Annotated[tuple[_Stage, ...], msgspec.Meta(min_length=1, max_length=1000)]
     workflow: str = ""
     tenant: str = ""
+    tenant_weight: Annotated[float, msgspec.Meta(gt=0, le=1e12)] = 1.0
     pools: tuple[_Name, ...] | None = None
     slo_seconds: Annotated[float, msgspec.Meta(gt=0, le=1e12)] | None = None
     base_seconds: Annotated[float, msgspec.Meta(gt=0, le=1e12)] | None = None
@@ -234,6 +235,7 @@ def _simulated(query: _Query) -> SimulatedQuery:
         model=query.model,
         workflow=query.workflow,
         tenant=query.tenant,
+        tenant_weight=query.tenant_weight,
         pools=None if query.pools is None else frozenset(query.pools),
         slo_seconds=query.slo_seconds,
         base_seconds=query.base_seconds,
@@ -265,6 +267,7 @@ def _plain(query: SimulatedQuery) -> _Query:
         ),
         workflow=query.workflow,
         tenant=query.tenant,
+        tenant_weight=query.tenant_weight,
         pools=None if query.pools is None else tuple(sorted(query.pools)),
         slo_seconds=query.slo_seconds,
         base_seconds=query.base_seconds,

@@ -56,6 +56,15 @@ def test_a_log_gives_back_the_queries_that_were_run(tmp_path: Path, mix: str) ->
     assert list(trace) == found
 
 
+def test_a_tenant_has_the_weight_again_that_it_had(tmp_path: Path) -> None:
+    stage = SimulatedStage(name="draft", calls=(SimulatedCall(prompt_tokens=500, output_tokens=20),))
+    query = SimulatedQuery(
+        query_id="q", arrival=0.0, stages=(stage,), model="coder", tenant="t", tenant_weight=3.0
+    )
+    (found,) = read_event_log(logged(tmp_path, [query]))
+    assert (found.tenant, found.tenant_weight) == ("t", 3.0)
+
+
 def test_stages_that_ran_side_by_side_do_so_again(tmp_path: Path) -> None:
     call = SimulatedCall(prompt_tokens=500, output_tokens=20)
     long = SimulatedCall(prompt_tokens=500, output_tokens=200)

@@ -65,6 +65,7 @@ def test_every_field_has_its_place(tmp_path: Path) -> None:
         model="coder",
         workflow="w",
         tenant="t",
+        tenant_weight=3.0,
         pools=frozenset({"p", "o"}),
         slo_seconds=60.0,
         base_seconds=12.0,
