@@ -9,7 +9,7 @@ import io
 import re
 from collections.abc import Sequence
 from itertools import cycle, product
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -22,7 +22,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, PercentFormatter
 
 from hexflow_simulator.chart import Chart, Gantt, Lines, Phase, Series
 
@@ -40,8 +40,14 @@ _LETTER, _KEY = 0.08, 0.55
 """Inches of a letter in a legend, at the most, and of the line or patch beside it with the gaps."""
 _LABEL = 32
 """Letters in a line of an axis' name that fit the height of a drawing, and the width of a narrow one."""
-_MANY = 400.0
-"""Last over first place of an axis of ratios from where on each tenfold has one number alone."""
+_NUMBERS: tuple[tuple[float, tuple[float, ...]], ...] = (
+    (3.0, ()),
+    (10.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)),
+    (400.0, (1.0, 2.0, 5.0)),
+    (inf, (1.0,)),
+)
+"""Which numbers of each tenfold stand at an axis of ratios whose last place is less than so many times its first;
+where it is not even thrice that, evenly spaced ones."""
 _OPAQUE = {Phase.WAITING: 0.2, Phase.PREFILL: 0.55, Phase.DECODE: 0.95}
 _SETTINGS: dict[Any, Any] = {
     "font.size": 10.0,
@@ -134,9 +140,9 @@ def _draw_lines(chart: Lines, axes: Axes) -> list[Artist]:
         (chart.x_log, axes.xaxis, axes.get_xlim()),
         (chart.y_log, axes.yaxis, axes.get_ylim()),
     ):
-        if is_log:  # 1, 2, 5 where there is room for them
-            subs = (1.0, 2.0, 5.0) if high < low * _MANY else (1.0,)
-            axis.set_major_locator(LogLocator(subs=subs, numticks=7))
+        if is_log:
+            subs = next(subs for most, subs in _NUMBERS if high < low * most)
+            axis.set_major_locator(LogLocator(subs=subs, numticks=7) if subs else MaxNLocator(5))
     return list(axes.get_legend_handles_labels()[0])
 
 
