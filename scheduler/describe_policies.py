@@ -2,15 +2,25 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from inspect import cleandoc
 from pathlib import Path
 
+from hexflow_api.policy import PINNED
+from hexflow_api.workflowrules import TUNABLE
 from hexflow_scheduler.dispatch import DispatchRule
 from hexflow_scheduler.ordering import MovingRule, QueueRule
 from hexflow_scheduler.policy import DEFAULT_POLICY, DISPATCH_RULES, QUEUE_RULES
 from hexflow_simulator.knobs import BASELINES, GRID
 
 PAGE = Path(__file__).parents[1] / "docs/reference/policies.md"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the names as a sentence has them."""
+    quoted = [f"`{name}`" for name in names]
+    return " and ".join([*([", ".join(quoted[:-1])] if quoted[1:] else []), quoted[-1]])
+
 
 HEAD = f"""# Policies
 
@@ -24,6 +34,10 @@ Why they are as they are: [Scheduling](../explanation/scheduling.md). How to add
 All rules look at the same predictions: seconds from the instance's profile and what was learned of its speed, lengths of
 output from such calls before, what of the prompt its prefix cache holds. So what differs is the rule alone. No parameter has a
 unit but `beta` of `HexGenFlowLiteral`, which is what that rule is there to show.
+
+A workflow gives {_listed(TUNABLE)} in `scheduling` (`exponent: {{value: 4}}` pins it, `{{seed: 3, min: 1, max: 5}}` leaves it to
+[tuning](../how-to/tune.md)), and pins {_listed(PINNED)} (`fairness: {{value: 1}}`, for [tenants that share a
+fleet](../how-to/share-among-tenants.md)). Others are for comparisons: `-p PowerOfTwo:seed=1`.
 """
 
 

@@ -227,14 +227,16 @@ async def test_without_a_pool_for_its_model_a_question_is_refused_at_once(tmp_pa
 async def test_a_changed_configuration_is_in_force_without_a_restart(tmp_path: Path) -> None:
     laptop = a_laptop(tmp_path / "laptop")
     async with a_router(laptop) as router:
-        laptop.write_workflow(slo={"deadlineSeconds": 33}, scheduling={"exponent": {"value": 4.0}})
+        laptop.write_workflow(
+            slo={"deadlineSeconds": 33}, scheduling={"exponent": {"value": 4.0}, "fairness": {"value": 1}}
+        )
 
         async def changed() -> bool:
             return bool((await router.ask()).json()["deadlineSeconds"] == 33)
 
         await eventually(changed, seconds=10)
         state = (await router.admin.get("/debug/scheduler")).json()
-    assert state["workflowParameters"][WORKFLOW]["exponent"] == 4.0
+    assert state["workflowParameters"][WORKFLOW] == {"exponent": 4.0, "fairness": 1.0}
 
 
 async def test_another_policy_takes_over_when_no_call_is_outstanding(

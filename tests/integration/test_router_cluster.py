@@ -159,6 +159,32 @@ async def test_pods_of_your_own_are_found_by_the_pools_selector(cluster: RouterC
     assert [each["ready"] for each in said["own"]["instances"]] == [True]
 
 
+async def test_fairness_is_in_force_for_the_workflow_that_pins_it_alone(cluster: RouterCluster) -> None:
+    fair = workflow_data(WORKFLOW, scheduling={"fairness": {"value": 1}})
+    cluster.hand_over(a_pool(cluster), fair, workflow_data("others"))
+    router = await cluster.router(ready=False)
+
+    async def told() -> dict[str, Any]:
+        workflows = (await router.report())["workflows"]
+        return {name: each["parameters"]["fairness"] for name, each in workflows.items()}
+
+    async def so() -> bool:
+        return await told() == {
+            WORKFLOW: {"value": 1.0, "source": "Pinned"},
+            "others": {"value": 0.0, "source": "Default"},
+        }
+
+    await router.until(so, "fairness is not as the workflows say")
+    view = (await router.admin.get("/debug/scheduler")).json()
+    assert view["workflowParameters"] == {WORKFLOW: {"exponent": 3.0, "fairness": 1.0}}
+    cluster.hand_over(a_pool(cluster), workflow_data(WORKFLOW), workflow_data("others"))
+
+    async def taken_back() -> bool:
+        return {each["value"] for each in (await told()).values()} == {0.0}
+
+    await router.until(taken_back, "fairness stays")
+
+
 async def test_tuned_parameters_are_in_force_within_bounds_and_the_last_good_ones_stay(
     cluster: RouterCluster,
 ) -> None:

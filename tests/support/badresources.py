@@ -232,6 +232,14 @@ RULES_BROKEN: tuple[Bad, ...] = (
         "spec.scheduling.beta.min",
         "beta of HexGenFlowLiteral lies between",
     ),
+    *(
+        Bad(
+            workflow_data(scheduling={**policy, "fairness": {"value": value}}),
+            "spec.scheduling.fairness.value",
+            "fairness of LeastHarm lies between 0 and 2; choose a value there",
+        )
+        for policy, value in (({}, -0.5), ({"policy": "LeastHarm"}, 2.5), ({"policy": "LeastHarm+VTC"}, 3))
+    ),
 )
 """Objects that break a rule of ours."""
 
@@ -331,6 +339,9 @@ SCHEMA_BROKEN: tuple[Bad, ...] = (
     _workflow("spec.pools.names", "must not be empty", pools={"names": []}),
     _workflow("spec.scheduling.admission", "one of Always, InTime", scheduling={"admission": "Refuse"}),
     _workflow("spec.scheduling.policy", "LeastOutstanding", scheduling={"policy": "Fastest"}),
+    _workflow("spec.scheduling.fairness", "a group of fields (value)", scheduling={"fairness": 1}),
+    _workflow("spec.scheduling.fairness.value", "is missing", scheduling={"fairness": {}}),
+    _workflow("spec.scheduling.fairness.value", "a number", scheduling={"fairness": {"value": "1"}}),
     _workflow("spec.tuning.mode", "one of Off", tuning={"mode": "On"}),
     _workflow("spec.tuning.schedule", "must be five fields", tuning={"schedule": "every 5 minutes"}),
     _workflow("spec.tuning.windowSeconds", "at least 60", tuning={"windowSeconds": 5}),
@@ -344,6 +355,11 @@ UNKNOWN_FIELDS: tuple[Bad, ...] = (
     _pool("spec.model.nam", "did you mean 'name'", model={"name": "m", "nam": "m"}),
     _pool("spec.placement.zone", "there is no such field", placement={"zone": "a"}),
     _workflow("spec.deadlineSeconds", "it belongs at spec.slo.deadlineSeconds", deadlineSeconds=5),
+    _workflow(
+        "spec.scheduling.fairness.max",
+        "there is no such field; the fields here are value",
+        scheduling={"fairness": {"value": 1, "max": 2}},
+    ),
     _workflow("spec.stages[0].fan_out", "did you mean 'fanOut'", stages=[CANDIDATES | {"fan_out": 2}]),
 )
 """Objects with a field that there is not: apply refuses them, other writes take the field out."""

@@ -108,6 +108,7 @@ EVERYTHING_OF_A_WORKFLOW: dict[str, Any] = {
         "dropLateCandidates": True,
         "alpha": {"seed": 0.5, "min": 0.0, "max": 1.0},
         "beta": {"value": 0.3},
+        "fairness": {"value": 0.5},
     },
     "tuning": {
         "mode": "Auto",
@@ -203,6 +204,16 @@ GOOD: dict[str, dict[str, Any]] = {
     "a whole number as a parameter": workflow_data(scheduling={"alpha": {"value": 1}}),
     "the exponent of LeastHarm": workflow_data(
         scheduling={"policy": "LeastHarm", "exponent": {"seed": 3, "min": 1.5, "max": 5}}
+    ),
+    "fairness beside an exponent that is tuned": workflow_data(
+        scheduling={"exponent": {"seed": 3, "min": 1, "max": 8}, "fairness": {"value": 1}}
+    ),
+    "no fairness": workflow_data(scheduling={"policy": "LeastHarm", "fairness": {"value": 0.0}}),
+    "all the fairness there is": workflow_data(
+        scheduling={"policy": "LeastHarm+VTC", "fairness": {"value": 2}}
+    ),
+    "fairness that the policy does not know": workflow_data(
+        scheduling={"policy": "RoundRobin", "fairness": {"value": 50}}
     ),
     "fewer candidates rather than late": workflow_data(scheduling={"admission": "Degrade"}),
     "everybody let in": workflow_data(scheduling={"admission": "Always"}),

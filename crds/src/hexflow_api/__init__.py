@@ -35,6 +35,7 @@ from hexflow_api.violation import RULES, Violation, refused_changes, violations
 from hexflow_api.workflow import (
     Database,
     Parameter,
+    Pinned,
     Scheduling,
     Slo,
     SloClass,
@@ -65,6 +66,7 @@ __all__ = [
     "ObjectMeta",
     "Parameter",
     "ParameterInForce",
+    "Pinned",
     "Problem",
     "Profile",
     "Reason",

@@ -31,6 +31,9 @@ _BOUNDS = {
     "less_than": ("must be less than", "lt"),
 }
 
+MOST_PLACES = 2
+"""A field that there is in more places than these is not said to belong in one of them."""
+
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Place, str]]:
     """Yield the place and the message of each thing that ``error`` found wrong with a ``model``."""
@@ -154,7 +157,7 @@ def _unknown_field(place: Place, model: type[BaseModel]) -> str:
     if hint := did_you_mean(name, known):
         return f"there is no such field{hint}"
     elsewhere = [field_path(found) for found in _places_of(name, model) if found[:-1] != place[:-1]]
-    if elsewhere:
+    if 0 < len(elsewhere) <= MOST_PLACES:
         return f"there is no such field here; it belongs at {elsewhere[0]}"
     return f"there is no such field; the fields here are {', '.join(known)}"
 

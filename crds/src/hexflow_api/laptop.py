@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hexflow_api.gpupool import GPUPool
+from hexflow_api.policy import PARAMETERS
 from hexflow_api.resources import Resources
 from hexflow_api.workflow import TextToSQLWorkflow
 
@@ -36,8 +37,13 @@ def _of_workflow(workflow: TextToSQLWorkflow) -> Iterator[str]:
     if spec.tuning is not None and spec.tuning.mode != "Off":
         yield f"{name}: tuning.mode {spec.tuning.mode} needs the cluster's tuner; parameters stay at value or seed"
     weighted = [tenant.name for tenant in spec.tenants if tenant.weight != 1]
-    if weighted and spec.scheduling.rules[1] != "VTC":
-        policy = spec.scheduling.policy
-        yield f"{name}: the weight of {', '.join(weighted)} has no effect under {policy}; write {policy.split('+')[0]}+VTC"
+    fair = spec.scheduling.initial_parameters.get("fairness", 0.0) > 0
+    if weighted and not fair and spec.scheduling.rules[1] != "VTC":
+        policy, (dispatch, _) = spec.scheduling.policy, spec.scheduling.rules
+        remedy = "set scheduling.fairness, or " if "fairness" in PARAMETERS.get(dispatch, {}) else ""
+        yield (
+            f"{name}: the weight of {', '.join(weighted)} has no effect under {policy}; "
+            f"{remedy}write {dispatch}+VTC"
+        )
     if spec.router is not None:
         yield f"{name}: router only matters to the router's pods in a cluster"

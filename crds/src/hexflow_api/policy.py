@@ -58,3 +58,5 @@ PARAMETERS: Final = {
     "JustEnough": {"share": (0.0, 10.0)},
 }
 """Parameters of the dispatch rules that take some, with their bounds."""
+PINNED: Final = ("fairness",)
+"""Those that a resource may only pin: what is fair among tenants no replay of a trace can tell."""

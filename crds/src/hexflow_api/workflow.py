@@ -98,7 +98,7 @@ class Tenant(ResourceModel):
     max_in_flight: Annotated[int, Strict(), Field(ge=1, le=100_000)] | None = None
     """Queries that may run at once; absent: no limit."""
     weight: Annotated[int, Strict(), Field(ge=1, le=1000)] = 1
-    """Share among tenants under load; only the queue rule VTC looks at it."""
+    """Share among tenants under load; only scheduling.fairness and the queue rule VTC look at it."""
 
 
 class Sampling(ResourceModel):
@@ -164,6 +164,18 @@ class Parameter(ResourceModel):
         return initial
 
 
+class Pinned(ResourceModel):
+    """Set a policy's parameter that is not tuned."""
+
+    value: Annotated[float, Strict()]
+    """Pins it; there is no seed, min and max, for it is never tuned."""
+
+    @property
+    def initial(self) -> float:
+        """The value in force."""
+        return self.value
+
+
 class Scheduling(ResourceModel):
     """Choose the policy that places and orders calls."""
 
@@ -184,6 +196,8 @@ class Scheduling(ResourceModel):
     """HexGenFlow's scale of the queue term."""
     exponent: Parameter | None = None
     """LeastHarm's weight of late queries: 1 minds the mean, more the latest."""
+    fairness: Pinned | None = None
+    """How far LeastHarm lets a tenant with more queries under way than others give way to them: 0 (absent) not at all, 1 in proportion."""
 
     @field_validator("policy")
     @classmethod
@@ -200,7 +214,12 @@ class Scheduling(ResourceModel):
     @property
     def initial_parameters(self) -> dict[str, float]:
         """The values that are given for parameters of the policy's dispatch rule; those of other rules are left out."""
-        given = {"alpha": self.alpha, "beta": self.beta, "exponent": self.exponent}
+        given: dict[str, Parameter | Pinned | None] = {
+            "alpha": self.alpha,
+            "beta": self.beta,
+            "exponent": self.exponent,
+            "fairness": self.fairness,
+        }
         taken = PARAMETERS.get(self.rules[0], {})
         return {name: each.initial for name, each in given.items() if each is not None and name in taken}
 

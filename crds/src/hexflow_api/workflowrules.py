@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from hexflow_api.policy import DEFAULT_POLICY, PARAMETERS, POLICIES
+from hexflow_api.policy import DEFAULT_POLICY, PARAMETERS, PINNED, POLICIES
 from hexflow_api.rule import Rule, exactly_one, names, seen_before, selectors, set_fields, unless
 
 TUNABLE: Final = ("alpha", "beta", "exponent")
-"""Parameters of policies that a resource may give."""
+"""Parameters of policies that a resource may pin or leave open to tuning."""
 
 
 def _repeated(items: Iterable[Any]) -> Iterator[str]:
@@ -86,16 +86,17 @@ def _policy_bounds(dispatch: str, name: str) -> Rule:
     low, high = PARAMETERS[dispatch][name]
     named = f"self.policy == '{dispatch}' || self.policy.startsWith('{dispatch}+')"
     in_force = f"(has(self.policy) ? ({named}) : {str(dispatch == POLICIES[DEFAULT_POLICY][0]).lower()})"
+    fields = ("value",) if name in PINNED else ("value", "seed", "min", "max")
     bounds = " && ".join(
         f"(!has(self.{name}.{field}) || (self.{name}.{field} >= {low} && self.{name}.{field} <= {high}))"
-        for field in ("value", "seed", "min", "max")
+        for field in fields
     )
 
     def faults(scheduling: Any) -> Iterator[str]:
         parameter = getattr(scheduling, name)
         if parameter is None or scheduling.rules[0] != dispatch:
             return
-        for field in ("value", "seed", "min", "max"):
+        for field in fields:
             given = getattr(parameter, field)
             if given is not None and not low <= given <= high:
                 yield f"{name}.{field}"
@@ -206,7 +207,7 @@ WORKFLOW_RULES: Final[tuple[Rule, ...]] = (
     *(
         _policy_bounds(dispatch, name)
         for dispatch, parameters in PARAMETERS.items()
-        for name in TUNABLE
+        for name in (*TUNABLE, *PINNED)
         if name in parameters
     ),
 )

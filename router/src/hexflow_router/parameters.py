@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hexflow_api import ParameterInForce, TextToSQLWorkflow
-from hexflow_api.policy import PARAMETERS
+from hexflow_api.policy import PARAMETERS, PINNED
 from hexflow_api.tuned import IN_FORCE_KEY, TunedParameters, read_tuned
 
 _log = logging.getLogger("hexflow.router.parameters")
@@ -77,7 +77,7 @@ class ParameterBook:
 
 
 def unusable(workflow: TextToSQLWorkflow, values: Mapping[str, float]) -> list[str]:
-    """Return what is wrong with tuned values, in words: other policies' parameters, and values out of bounds."""
+    """Return what is wrong with tuned values, in words: other policies' parameters, those that are not tuned, and values out of bounds."""
     scheduling = workflow.spec.scheduling
     rule = scheduling.rules[0]
     declared = PARAMETERS.get(rule, {})
@@ -85,6 +85,9 @@ def unusable(workflow: TextToSQLWorkflow, values: Mapping[str, float]) -> list[s
     for name, value in sorted(values.items()):
         if name not in declared:
             found.append(f"{rule} has no parameter {name}")
+            continue
+        if name in PINNED:
+            found.append(f"{name} is not tuned; pin it in the workflow")
             continue
         given = getattr(scheduling, name, None)
         low, high = declared[name]

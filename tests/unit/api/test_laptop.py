@@ -39,6 +39,10 @@ def test_a_pool_that_a_laptop_cannot_honour(spec: dict[str, Any], warning: str) 
             {"tenants": [{"name": "big", "weight": 3}], "scheduling": {"policy": "RoundRobin+FCFS"}},
             "the weight of big has no effect under RoundRobin+FCFS; write RoundRobin+VTC",
         ),
+        (
+            {"tenants": [{"name": "big", "weight": 3}], "scheduling": {"fairness": {"value": 0}}},
+            "no effect under LeastHarm; set scheduling.fairness, or write LeastHarm+VTC",
+        ),
     ],
 )
 def test_a_workflow_that_a_laptop_cannot_honour(spec: dict[str, Any], warning: str) -> None:
@@ -46,8 +50,9 @@ def test_a_workflow_that_a_laptop_cannot_honour(spec: dict[str, Any], warning: s
     assert warning in found
 
 
-def test_weights_count_where_the_queue_is_shared_by_them() -> None:
-    spec = {"tenants": [{"name": "big", "weight": 3}], "scheduling": {"policy": "LeastHarm+VTC"}}
+@pytest.mark.parametrize("scheduling", [{"policy": "LeastHarm+VTC"}, {"fairness": {"value": 0.5}}])
+def test_weights_count_where_queue_or_placement_look_at_them(scheduling: dict[str, Any]) -> None:
+    spec = {"tenants": [{"name": "big", "weight": 3}], "scheduling": scheduling}
     assert laptop_warnings(resources_of(a_workflow(**spec))) == []
 
 

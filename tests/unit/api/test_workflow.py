@@ -94,8 +94,19 @@ def test_parameters_begin_at_their_value_or_seed() -> None:
     assert a_workflow(scheduling=scheduling).spec.scheduling.initial_parameters == {"alpha": 0.0, "beta": 1.0}
 
 
+def test_fairness_is_pinned_beside_an_exponent_that_is_tuned() -> None:
+    scheduling = {"exponent": {"seed": 4, "min": 2, "max": 6}, "fairness": {"value": 1}}
+    assert a_workflow(scheduling=scheduling).spec.scheduling.initial_parameters == {
+        "exponent": 4.0,
+        "fairness": 1.0,
+    }
+    for tuned in ({"seed": 1, "min": 0, "max": 2}, {"value": 1, "max": 2}, {}):
+        with pytest.raises(ValidationError):
+            a_workflow(scheduling={"fairness": tuned})
+
+
 def test_parameters_of_another_rule_wait_until_it_is_chosen() -> None:
-    scheduling = {"policy": "RoundRobin", "alpha": {"value": 0.3}}
+    scheduling = {"policy": "RoundRobin", "alpha": {"value": 0.3}, "fairness": {"value": 1}}
     assert a_workflow(scheduling=scheduling).spec.scheduling.initial_parameters == {}
 
 

@@ -171,6 +171,8 @@ def test_parameters_are_what_the_router_says_else_what_the_spec_begins_with() ->
         "alpha": {"value": 0.5, "source": "Seed"},
         "beta": {"value": 2.0, "source": "Pinned"},
     }
+    fair = a_workflow(scheduling={"fairness": {"value": 1}})
+    assert status_of(fair)["parameters"] == {"fairness": {"value": 1.0, "source": "Pinned"}}
     tuned = {"alpha": {"value": 0.4, "source": "Tuned", "since": THEN}}
     assert (
         status_of(workflow, report=report(workflows={"shop": {"parameters": tuned}}))["parameters"] == tuned

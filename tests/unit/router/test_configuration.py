@@ -56,6 +56,18 @@ def test_the_first_workflow_sets_the_policy_and_a_disagreement_is_told(tmp_path:
     assert "RoundRobin of 'first' is in force for all" in setup.problems[0]
 
 
+def test_each_workflow_has_a_fairness_of_its_own(tmp_path: Path) -> None:
+    setup = arranged(
+        tmp_path,
+        a_pool(),
+        a_workflow("first", scheduling={"fairness": {"value": 1}}),
+        a_workflow("second"),
+        a_secret(),
+    )
+    assert dict(parameters_of(setup, "first")) == {"fairness": 1.0}
+    assert dict(parameters_of(setup, "second")) == {}
+
+
 def test_without_a_workflow_the_default_policy_is_in_force() -> None:
     assert policy_of(Configuration()).name == "LeastHarm"
 

@@ -32,6 +32,25 @@ def test_what_was_tuned_wins_over_the_seed_and_yields_to_a_pinned_value() -> Non
     assert told(book, workflow(value=0.4))["alpha"] == (0.4, "Pinned", None)
 
 
+def test_fairness_is_what_the_workflow_pins_whatever_a_config_map_says(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fair, plain = (
+        a_workflow("shop", tuning={"mode": "Auto"}, scheduling=scheduling)
+        for scheduling in ({"fairness": {"value": 1}}, {})
+    )
+    book = ParameterBook()
+    assert told(book, fair) == {"fairness": (1.0, "Pinned", None)}
+    book.take([fair], {"shop": config_map(exponent=4.0)})
+    assert told(book, fair) == {"exponent": (4.0, "Tuned", SINCE), "fairness": (1.0, "Pinned", None)}
+    for workflow in (fair, plain):
+        book.take([workflow], {"shop": config_map(exponent=2.0, fairness=0.5)})
+        assert "fairness is not tuned; pin it in the workflow" in book.problems[0]
+        assert told(book, workflow)["exponent"] == (4.0, "Tuned", SINCE)
+    assert "fairness" not in told(book, plain)
+    assert caplog.text.count("fairness is not tuned") == 1
+
+
 @pytest.mark.parametrize("mode", ["Off", "Recommend"])
 def test_only_mode_auto_puts_it_in_force(mode: str) -> None:
     book = ParameterBook()
