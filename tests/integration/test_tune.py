@@ -99,7 +99,7 @@ def test_an_event_log_alone_is_enough_and_tells_how_fast_the_gpus_were(tmp_path:
     assert "in force" in page.text
     found = read_tuned(yaml.safe_load(parameters.read_text()))
     assert found.recommended is not None
-    assert set(found.recommended.values) == {"alpha", "beta"}
+    assert set(found.recommended.values) == {"alpha"}
     assert found.outcome is not None
     # what was written is what a pool may point to
     pool = yaml.safe_load_all(FLEET.read_text())

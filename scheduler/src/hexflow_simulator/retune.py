@@ -226,8 +226,7 @@ def _written(
 ) -> Retuned:
     found: dict[str, Any] = {"parameters": dict(values), "since": stamp(now), "policy": spec.policy.name}
     if result is not None:
-        # of all values of the policy only the one that was tuned: the others are the resource's to change
-        found |= {**result.as_parameters(when=stamp(now), mode=spec.mode), "parameters": dict(values)}
+        found |= result.as_parameters(when=stamp(now), mode=spec.mode)
     key = IN_FORCE_KEY if spec.mode == "Auto" else RECOMMENDED_KEY
     data = {key: json.dumps(found, sort_keys=True), OUTCOME_KEY: _text(outcome), MEMORY_KEY: memory.as_text()}
     said = result.message if result is not None else outcome.message

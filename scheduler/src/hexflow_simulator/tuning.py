@@ -132,12 +132,13 @@ class TuningResult:
         return asdict(self)
 
     def as_parameters(self, *, when: str, mode: str) -> dict[str, Any]:
-        """Return what the ConfigMap ``<workflow>-policy`` holds of it: the values, and where they are from.
+        """Return what the ConfigMap ``<workflow>-policy`` holds of it: the value, and where it is from.
 
+        Of all values of the policy only the one that was tuned: the others are the resource's to change.
         ``when`` is the instant as Kubernetes writes it.
         """
         return {
-            "parameters": dict(self.parameters),
+            "parameters": {} if self.parameter is None else {self.parameter: self.parameters[self.parameter]},
             "since": when,
             "mode": mode,
             "policy": self.policy,

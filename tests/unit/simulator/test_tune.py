@@ -9,8 +9,10 @@ from hexflow_scheduler import Parameters, Policy
 from hexflow_simulator import SimulatedInstance, SimulatedQuery
 from hexflow_simulator.objective import Objective
 from hexflow_simulator.tune import facts, knob_of, tune
+from hexflow_simulator.tunespec import tune_spec
 from hexflow_simulator.tuning import Knob, Limits, TuningResult, Verdict
 from support.engine_model import ROUND
+from support.resources import a_workflow
 from support.simulated import a_call, a_query, a_stage, instances
 
 EASY = Limits(min_queries=10, min_improvement=0.02)
@@ -157,6 +159,27 @@ def test_one_workflow_alone_is_varied_and_judged() -> None:
     assert few.verdict is Verdict.TOO_FEW_QUERIES
 
 
+def test_a_workflow_is_played_with_the_fairness_that_it_pins() -> None:
+    pinned = a_workflow("mine", scheduling={"fairness": {"value": 1}, "exponent": {"value": 3}})
+    spec = tune_spec(pinned)
+    assert spec.knob is None, "fairness is never tuned"
+    stage = a_stage("draft", a_call(100, 200))
+    flood = [a_query(f"m{n}", stage, arrival=0.1 * n, workflow="mine", tenant="many") for n in range(40)]
+    few = [a_query(f"f{n}", stage, arrival=0.5 * n, workflow="mine", tenant="few") for n in range(8)]
+    queries = sorted([*flood, *few], key=lambda query: query.arrival)
+    seen = {}
+    for who, policy, others in (
+        ("of the resource", spec.policy, {}),
+        ("of the log", Policy.named(), {"mine": Parameters(fairness=1.0)}),
+        ("of nobody", Policy.named(), {}),
+    ):
+        result = tuned(queries, policy, points=2, replicas=2, workflow="mine", others=others)
+        seen[who] = (result.before["fairness"], result.curve)
+    assert seen["of the resource"] == seen["of the log"]
+    assert seen["of the log"][0] == 1.0
+    assert seen["of the log"][1] != seen["of nobody"][1]
+
+
 def test_the_same_trace_gives_the_same_result() -> None:
     one, other = (tuned(rare(15), Policy.named("LeastHarm")) for _ in range(2))
     assert one == other
@@ -181,7 +204,8 @@ def test_progress_ends_where_it_was_planned_to() -> None:
 def test_a_result_becomes_what_the_config_map_holds() -> None:
     result = tuned(rare(), Policy.named("HexGenFlow", alpha=0.0))
     written = result.as_parameters(when="2026-01-02T03:04:05Z", mode="Auto")
-    assert written["parameters"] == result.parameters
+    assert set(result.parameters) == {"alpha", "beta"}
+    assert written["parameters"] == {"alpha": result.parameters["alpha"]}
     assert (written["since"], written["mode"]) == ("2026-01-02T03:04:05Z", "Auto")
     assert written["trace"] == facts(rare()).sha256
     assert written["gain"] > 0.3
