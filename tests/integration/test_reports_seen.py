@@ -11,7 +11,7 @@ from hexflow_simulator.report import Column, Report, Table
 from support.browser import browser_or_skip, seen_of
 from support.laptop import ROOT, hexflow
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 EXAMPLE = ROOT / "examples/which-policy"
 PLOTS = {
