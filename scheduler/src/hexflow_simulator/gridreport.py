@@ -207,7 +207,8 @@ def _rates(rates: RateTable) -> Table:
             for row in rates.rows
         ),
         note=f"Queries a second with {rates.share:.0%} of them within {rates.scale:g} SLO bases, found by bisection to {rates.tolerance:.0%}, "
-        f"the median of {rates.seeds} seeds. Fluid: the rate that no placement can pass, however late.",
+        f"the median of {rates.seeds} seeds. Fluid: the rate that no placement can pass in the long run; a rate above it"
+        " says that so few queries were over before they had piled up that far.",
     )
 
 
