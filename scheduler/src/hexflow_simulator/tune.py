@@ -73,13 +73,17 @@ def tune(
     ``queries`` are the trace's, in order of arrival; ``fleet`` is what serves them, at the speed that is believed.
     ``policy`` holds the values in force; ``knob`` is None where they are pinned. With ``workflow`` that
     workflow's parameters alone are varied and its queries alone are scored, though all are played; ``others``
-    has the parameters in force of single workflows, its own among them if they differ from the policy's.
+    has the parameters in force of single workflows, its own among them if they differ from the policy's. Without
+    ``workflow`` it is the trace's only one, if that has parameters of its own: they would hide all that is varied.
     ``estimates`` are those of the router; without, they are learned from the trace. ``age_seconds`` is how long
     ago the trace's last query arrived. ``advice`` names policies to be played besides; ``speeds`` are put into
     the result as they are. Raises ValueError for a fleet without instances.
     """
     limits = limits or Limits()
     given = _windowed(queries, limits)
+    names = {query.workflow for query in given}
+    if not workflow and others and len(names) == 1:
+        workflow = next((name for name in names if name in others), "")
     before = dict(policy.values(*([others[workflow]] if others and workflow in others else [])))
     found = TuningResult(
         verdict=Verdict.NO_CHANGE,

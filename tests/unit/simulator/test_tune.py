@@ -159,6 +159,15 @@ def test_one_workflow_alone_is_varied_and_judged() -> None:
     assert few.verdict is Verdict.TOO_FEW_QUERIES
 
 
+def test_the_only_workflow_of_a_trace_is_meant_where_it_has_parameters_of_its_own() -> None:
+    queries, policy = rare(20, workflow="mine"), Policy.named("HexGenFlow", alpha=1.0)
+    own = {"mine": Parameters(alpha=0.0)}
+    unnamed = tuned(queries, policy, others=own)
+    assert unnamed == tuned(queries, policy, others=own, workflow="mine")
+    assert (unnamed.verdict, unnamed.workflow, unnamed.before["alpha"]) == (Verdict.TUNED, "mine", 0.0)
+    assert tuned(queries, policy).workflow == ""
+
+
 def test_a_workflow_is_played_with_the_fairness_that_it_pins() -> None:
     pinned = a_workflow("mine", scheduling={"fairness": {"value": 1}, "exponent": {"value": 3}})
     spec = tune_spec(pinned)
