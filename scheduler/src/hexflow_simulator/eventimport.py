@@ -8,6 +8,7 @@ written count: of the others nobody knows the rest.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 
 from hexflow_scheduler import Call, InvalidRecord, PrefixBlock, Usage
@@ -17,6 +18,7 @@ from hexflow_simulator.complaint import InvalidTrace, Where
 from hexflow_simulator.lines import text_lines
 from hexflow_simulator.query import SimulatedCall, SimulatedQuery, SimulatedStage
 from hexflow_simulator.shape import calls_of
+from hexflow_simulator.tracefile import LONGEST_CHAIN
 
 _MOST_TOKENS = 10**8
 _CLOSING_TOKENS = 16
@@ -59,8 +61,8 @@ class EventLogFile:
     """Arrival of the first query, in seconds since the epoch."""
     seconds: float
     """From the first arrival to the last."""
-    complete: frozenset[int]
-    """Hashes of run and id of the queries that count."""
+    complete: frozenset[bytes]
+    """Digests of run and id of the queries that count."""
 
     def __iter__(self) -> Iterator[SimulatedQuery]:
         """Yield the queries in the order they arrived, the first at instant 0."""
@@ -78,7 +80,7 @@ class EventLogFile:
 
 def read_event_log(path: Path) -> EventLogFile:
     """Check an event log and return it as a trace; raises InvalidTrace with the first line that is wrong."""
-    complete: set[int] = set()
+    complete: set[bytes] = set()
     arrivals: list[float] = []
     seen = 0
     waiting: dict[str, _Open] = {}
@@ -90,7 +92,7 @@ def read_event_log(path: Path) -> EventLogFile:
         seen += 1
         if any(released.usage for released in query.calls.values()):
             _check(Where(str(path), line), ended, query)
-            complete.add(hash((run, ended)))
+            complete.add(_digest(run, ended))
             arrivals = [min([query.arrival, *arrivals]), max([query.arrival, *arrivals])]
     if not complete:
         raise InvalidTrace(
@@ -107,7 +109,7 @@ def read_event_log(path: Path) -> EventLogFile:
 
 
 def _followed(
-    path: Path, waiting: dict[str, _Open], complete: frozenset[int] | None
+    path: Path, waiting: dict[str, _Open], complete: frozenset[bytes] | None
 ) -> Iterator[tuple[int, int, str | None]]:
     """Put what is known of each query into ``waiting``; yield line, run and id of each query that ends,
     None for the id before a new run.
@@ -136,7 +138,7 @@ def _followed(
                 call
                 for call in record.arguments["calls"]
                 if call.query_arrival >= begun
-                and (complete is None or hash((run, call.query_id)) in complete)
+                and (complete is None or _digest(run, call.query_id) in complete)
             )
             _released(record.now, wanted, waiting, calls)
         elif record.input == "finished":
@@ -149,12 +151,17 @@ def _followed(
                 yield number, run, ended
 
 
+def _digest(run: int, query_id: str) -> bytes:
+    # Not hash(): the one of a string is another in every process, and a trace is read by several.
+    return blake2b(f"{run}/{query_id}".encode(errors="surrogatepass"), digest_size=8).digest()
+
+
 def _check(where: Where, query_id: str, query: _Open) -> None:
     """Refuse a query whose records are well formed and make no sense."""
     try:
         found = _simulated(query_id, query, arrival=query.arrival)
         sound = math.isfinite(found.arrival) and all(
-            isinstance(tokens, int) and tokens <= _MOST_TOKENS
+            isinstance(tokens, int) and 0 <= tokens <= _MOST_TOKENS
             for _, call in calls_of(found.stages)
             for tokens in (call.prompt_tokens, call.output_tokens, *(block.tokens for block in call.prefix))
         )
@@ -164,6 +171,17 @@ def _check(where: Where, query_id: str, query: _Open) -> None:
         raise InvalidTrace(
             where, f"query {query_id!r} has instants or lengths that make no sense", "leave its lines out"
         )
+    if any(_calls_in_a_row(stage.calls) > LONGEST_CHAIN for stage in found.stages):
+        raise InvalidTrace(
+            where, f"query {query_id!r} has a chain of more than {LONGEST_CHAIN} calls", "leave its lines out"
+        )
+
+
+def _calls_in_a_row(calls: tuple[SimulatedCall, ...]) -> int:
+    rank = 0
+    while calls:
+        rank, calls = rank + 1, tuple(later for call in calls for later in call.then)
+    return rank
 
 
 def _record(where: Where, line: str) -> Record:

@@ -1,6 +1,10 @@
 """A router's event log becomes the very queries that it was about."""
 
 import json
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -196,6 +200,32 @@ def test_a_bad_log_is_named_with_what_to_do(tmp_path: Path, change, said: str) -
     with pytest.raises(InvalidTrace) as caught:
         read_event_log(path)
     assert str(caught.value).replace(str(path), "F").startswith(said)
+
+
+def test_another_process_reads_the_same_queries(tmp_path: Path) -> None:
+    trace = read_event_log(logged(tmp_path, a_workload().queries(1, count=3)))
+    # Processes of a simulation differ in how they hash strings.
+    there = subprocess.run(
+        [sys.executable, "-c", "import pickle, sys; print(len([*pickle.load(sys.stdin.buffer)]))"],
+        input=pickle.dumps(trace),
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert int(there.stdout) == trace.count == 3
+
+
+def test_a_chain_that_nothing_could_follow_to_its_end_is_refused(tmp_path: Path) -> None:
+    def chain(length: int) -> SimulatedQuery:
+        calls: tuple[SimulatedCall, ...] = ()
+        for _ in range(length):
+            calls = (SimulatedCall(prompt_tokens=100, output_tokens=1, then=calls),)
+        stages = (SimulatedStage(name="correct", calls=calls),)
+        return SimulatedQuery(query_id="q", arrival=0.0, stages=stages, model="coder")
+
+    assert read_event_log(logged(tmp_path, [chain(256)])).count == 1
+    with pytest.raises(InvalidTrace, match="a chain of more than 256 calls"):
+        read_event_log(logged(tmp_path, [chain(257)]))
 
 
 def test_of_a_log_that_only_goes_on_what_began_before_it_is_left_out(tmp_path: Path) -> None:
