@@ -70,6 +70,14 @@ def test_the_fluid_gives_each_instance_what_it_is_best_at() -> None:
     assert fluid_rate(queries, fleet) == pytest.approx(1.0, rel=0.01)
 
 
+@pytest.mark.parametrize("many", [20, 999])
+def test_the_fluid_of_a_large_fleet_in_which_one_is_best_for_all(many: int) -> None:
+    slow = Profile(t0=0.01, t1=0.0, t2=0.0, c1=0.002, c2=0.0, kv_tokens=100_000, slots=1)
+    queries = [a_query("q", a_stage("a", a_call(1000, 1)))]  # 1 s on the fast one, 2 s on a slow one
+    fleet = [an_instance("fast", profile=FAST), *(an_instance(f"{n}", profile=slow) for n in range(many))]
+    assert fluid_rate(queries, fleet) == pytest.approx(1.0 + many / 2, rel=0.01)
+
+
 def test_the_fluid_has_full_batches_and_a_share_of_cold_prompts() -> None:
     profile = Profile(t0=0.064, t1=0.001, t2=0.0, c1=0.001, c2=0.0, kv_tokens=100_000, slots=128)
     queries = [a_query("q", a_stage("a", a_call(1480, 101, prefix=WARM)))]
