@@ -95,26 +95,33 @@ def start_record(kernel: Kernel) -> Record:
 
 
 def kernel_of(start: Record) -> Kernel:
-    """Return the kernel that a log started with, told nothing yet."""
+    """Return the kernel that a log started with, told nothing yet; raises InvalidRecord where there is none such."""
     if start.input != START:
         raise InvalidRecord(f"a log begins with {START!r}, not with {start.input!r}; its head is missing")
     given = start.arguments
-    policy = Policy(
-        dispatch=given["dispatch"],
-        queue=given["queue"],
-        parameters=Parameters(**given["parameters"]),
-        park_seconds=given["park_seconds"],
-        relief=Relief(**given["relief"]),
-    )
-    return Kernel(policy, Estimates.from_data(given["estimates"]), given["max_attempts"])
+    try:
+        policy = Policy(
+            dispatch=given["dispatch"],
+            queue=given["queue"],
+            parameters=Parameters(**given["parameters"]),
+            park_seconds=given["park_seconds"],
+            relief=Relief(**given["relief"]),
+        )
+        return Kernel(policy, Estimates.from_data(given["estimates"]), given["max_attempts"])
+    except SchedulerError as error:
+        raise InvalidRecord(f"no kernel here could start so: {error}") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidRecord(f"a start record without what a kernel needs ({error!r})") from error
 
 
 def apply(kernel: Kernel, record: Record) -> tuple[Decision, ...]:
-    """Give a record's input to a kernel and return what it decides."""
+    """Give a record's input to a kernel and return what it decides; raises InvalidRecord where it takes none such."""
     try:
         decisions: tuple[Decision, ...] = getattr(kernel, record.input)(record.now, **record.arguments)
     except SchedulerError as error:
         raise InvalidRecord(f"record {record.sequence} cannot follow those before it: {error}") from error
+    except TypeError as error:  # JSON knows other types than the fields do
+        raise InvalidRecord(f"record {record.sequence} holds a value of another type ({error})") from error
     return decisions
 
 

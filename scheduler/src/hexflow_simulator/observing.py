@@ -98,15 +98,15 @@ def _as_named(path: Path) -> Seen:
     for number, line in text_lines(path):
         try:
             record = decode(line)
+            if record.input == START:
+                policy = kernel_of(record).policy
+                instances, parameters = {}, {}
         except (InvalidRecord, RecursionError) as error:
             raise InvalidTrace(
                 Where(str(path), number), str(error), "give an event log of this release"
             ) from error
         ended = max(ended, record.now)
-        if record.input == START:
-            policy = kernel_of(record).policy
-            instances, parameters = {}, {}
-        elif record.input == "instance":
+        if record.input == "instance":
             instance: Instance = record.arguments["instance"]
             instances[instance.instance_id] = instance
         elif record.input == "parameters":

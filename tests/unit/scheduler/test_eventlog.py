@@ -1,5 +1,7 @@
 import inspect
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -167,6 +169,30 @@ def test_the_log_holds_no_more_than_counts_names_instants_and_hashes() -> None:
 def test_a_line_that_is_no_record_is_refused(line: str, message: str) -> None:
     with pytest.raises(InvalidRecord, match=message):
         decode(line)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda given: given.pop("dispatch"), "a start record without what a kernel needs .*dispatch"),
+        (lambda given: given.update(dispatch="Newer"), "no kernel here could start so: no dispatch rule"),
+        (lambda given: given.update(relief=3), "a start record without what a kernel needs"),
+        (lambda given: given.update(estimates={}), "no kernel here could start so: these are no saved"),
+    ],
+)
+def test_a_start_that_no_kernel_can_make_is_refused(change: Callable[[Any], object], message: str) -> None:
+    start = json.loads(a_log()[0])
+    change(start["with"])
+    with pytest.raises(InvalidRecord, match=message):
+        replay([decode(json.dumps(start))])
+
+
+def test_a_value_of_another_type_is_refused() -> None:
+    start, first, *_ = a_log()
+    data = json.loads(first)
+    data["t"] = "soon"
+    with pytest.raises(InvalidRecord, match="record 1 holds a value of another type"):
+        replay([decode(start), decode(json.dumps(data))])
 
 
 def test_a_file_to_which_a_router_added_after_a_restart_is_replayed_run_by_run() -> None:

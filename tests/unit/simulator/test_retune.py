@@ -130,7 +130,15 @@ def test_a_thin_or_an_old_trace_teaches_nothing(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "{}\n", "no log\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}\n",
+        "no log\n",
+        '{"v":2,"n":0,"t":0,"input":"start","with":{"dispatch":"Newer"},"decisions":[]}\n',
+    ],
+)
 def test_a_log_that_cannot_be_read_teaches_nothing(tmp_path: Path, text: str) -> None:
     log = tmp_path / "events.jsonl"
     log.write_text(text)
