@@ -65,6 +65,17 @@ def test_a_decision_costs_no_more_with_two_thousand_calls_waiting_than_with_fift
         assert dear <= cheap + 30
 
 
+def test_tenants_that_came_and_went_cost_a_fair_queue_nothing() -> None:
+    def lines(tenants: int) -> int:
+        kernel = a_busy_kernel("RoundRobin+VTC", waiting=0)
+        for number in range(tenants):
+            kernel.arrive(float(number), [a_call(f"c{number}", tenant=f"t{number}")])
+            kernel.finished(number + 0.5, f"c{number}", usage())
+        return lines_executed(lambda: kernel.arrive(1e4, [a_call("new", tenant="new")]))
+
+    assert lines(500) <= lines(20) + 10
+
+
 def test_nothing_is_kept_of_calls_that_have_ended() -> None:
     kernel = a_busy_kernel("HexGenFlow", waiting=0)
     for number in range(1500):

@@ -12,7 +12,7 @@ call is charged for its expected output when it is sent and the difference is se
 that failed or was cancelled stays charged. The counters are of the whole fleet, not of one engine.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import ClassVar
 
 from hexflow_scheduler.active import ActiveCall
@@ -32,7 +32,7 @@ class VTC:
     def __init__(self) -> None:
         self._served: dict[str, float] = {}
         self._waiting: dict[str, set[str]] = {}
-        """Ids of the calls of each tenant that wait somewhere."""
+        """Ids of the calls that wait somewhere, of each tenant that has any."""
         self._left_last = ""
         """Tenant of the call that ceased to wait last."""
         self._charged: dict[str, float] = {}
@@ -45,10 +45,11 @@ class VTC:
     def key(self, active: ActiveCall, /) -> float:
         """Return the instant of arrival, and lift a tenant of which nothing waited."""
         tenant = active.call.tenant
-        waiting = self._waiting.setdefault(tenant, set())
-        if not waiting:
-            others = [other for other, calls in self._waiting.items() if calls] or [self._left_last]
+        waiting = self._waiting.get(tenant)
+        if waiting is None:
+            others: Iterable[str] = self._waiting or (self._left_last,)
             self._served[tenant] = max(self.served(tenant), min(map(self.served, others)))
+            waiting = self._waiting[tenant] = set()
         waiting.add(active.call.call_id)
         return active.released
 
@@ -85,6 +86,8 @@ class VTC:
         waiting = self._waiting.get(active.call.tenant)
         if waiting is not None and active.call.call_id in waiting:
             waiting.remove(active.call.call_id)
+            if not waiting:
+                del self._waiting[active.call.tenant]
             self._left_last = active.call.tenant
 
 
