@@ -203,6 +203,7 @@ class Kernel:
         Its SLO is the time to the call's deadline; one without a deadline is always admitted. Nothing changes
         by asking, so nothing is recorded. Whether a query is refused, or gets fewer candidates, is the asker's.
         """
+        check_instant(now)
         check_call(call)
         if call.deadline is None:
             return Admission(admitted=True, expected_seconds=0.0)

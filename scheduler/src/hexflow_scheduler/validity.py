@@ -30,6 +30,11 @@ def check_call(call: Call) -> None:
         value = getattr(call, name)
         if value < least:
             raise InvalidInput(f"{name} of call {call.call_id!r} is at least {least}, not {value}")
+    for block in call.prefix:
+        if block.tokens < 0:
+            raise InvalidInput(
+                f"a prefix block of call {call.call_id!r} has at least 0 tokens, not {block.tokens}"
+            )
     if not (isfinite(call.tenant_weight) and call.tenant_weight > 0):
         raise InvalidInput(
             f"tenant_weight of call {call.call_id!r} is above zero, not {call.tenant_weight!r}"
@@ -43,6 +48,9 @@ def check_call(call: Call) -> None:
 def _makes_sense(call: Call) -> bool:
     """Say at once whether all is well with a call, which it nearly always is; what is not, ``check_call`` says."""
     deadline, expires, budget = call.deadline, call.expires, call.budget_seconds
+    for block in call.prefix:
+        if block.tokens < 0:
+            return False
     return (
         call.call_id != ""
         and call.query_id != ""

@@ -15,6 +15,7 @@ from hexflow_scheduler import (
     Parameters,
     Place,
     Policy,
+    PrefixBlock,
     SchedulerError,
     Send,
     UnknownCall,
@@ -538,6 +539,7 @@ def test_a_second_arrival_of_an_id_is_refused_with_all_that_came_with_it(ids: li
         ({"prompt_tokens": -1}, "prompt_tokens of call 'c' is at least 0, not -1"),
         ({"max_tokens": 0}, "max_tokens of call 'c' is at least 1"),
         ({"samples": 0}, "samples of call 'c' is at least 1"),
+        ({"prefix": (PrefixBlock(key="k", tokens=-1),)}, "a prefix block of call 'c' has at least 0 tokens"),
         ({"deadline": float("nan")}, "deadline of call 'c' is a number of seconds"),
         ({"budget_seconds": float("inf")}, "budget_seconds of call 'c' is a number of seconds"),
     ],
@@ -551,6 +553,8 @@ def test_a_call_that_makes_no_sense_is_refused(change: dict[str, Any], message: 
 def test_an_instant_that_is_no_number_is_refused(now: float) -> None:
     with pytest.raises(InvalidInput, match="now is an instant"):
         Kernel().wake(now)
+    with pytest.raises(InvalidInput, match="now is an instant"):
+        Kernel().admits(now, a_call(deadline=1.0))
 
 
 @pytest.mark.parametrize(
