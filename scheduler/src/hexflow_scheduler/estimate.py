@@ -1,8 +1,8 @@
 """Estimates: what is learned from finished calls and queries, for the predictions about the next ones.
 
-Lengths of output and prompt per (workflow, stage, model), how many rounds a chain takes, how long a
-query goes on after a call and in all, and how much slower each instance is than its profile. All of it
-comes from the kernel's own inputs, so that a replay learns the same.
+Lengths of output and prompt per (workflow, stage, model, template), how many rounds a chain takes, how
+long a query goes on after a call and in all, and how much slower each instance is than its profile. All
+of it comes from the kernel's own inputs, so that a replay learns the same.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -102,21 +102,10 @@ class Estimates:
         lengths = self._known(call.workflow, call.stage, call.model, template_of(call))
         return min(PRIOR_OUTPUT_TOKENS if lengths is None else lengths.output.mean(), call.max_tokens)
 
-    def output_quantile(self, workflow: str, stage: str, model: str, *, share: float) -> float:
-        """Return the length of output that ``share`` of such calls do not pass."""
-        lengths = self._known(workflow, stage, model)
-        return PRIOR_OUTPUT_TOKENS if lengths is None else lengths.output.quantile(share)
-
     def prompt_tokens(self, workflow: str, stage: str, model: str) -> float:
         """Return the median length of the prompts of such calls."""
         lengths = self._known(workflow, stage, model)
         return PRIOR_PROMPT_TOKENS if lengths is None else lengths.prompt.quantile(0.5)
-
-    def remaining_tokens(self, call: Call, *, streamed: float) -> float:
-        """Return the expected output still to come of a call that has given ``streamed`` tokens."""
-        lengths = self._known(call.workflow, call.stage, call.model, template_of(call))
-        expected = PRIOR_OUTPUT_TOKENS if lengths is None else lengths.output.mean_above(streamed)
-        return max(0.0, min(expected, call.max_tokens) - streamed)
 
     # Rounds
 

@@ -65,13 +65,6 @@ class Quantiles:
             self._mean = total / self.count if self.count else 0.0
         return self._mean
 
-    def mean_above(self, value: float) -> float:
-        """Return the mean of the observations above ``value``, or ``value`` where there are none."""
-        above = [(self._counts[bucket], _middle(bucket)) for bucket in self._buckets]
-        above = [(count, middle) for count, middle in above if middle > value]
-        weight = sum(count for count, _ in above)
-        return sum(count * middle for count, middle in above) / weight if weight else value
-
     def to_data(self) -> dict[str, Any]:
         """Return plain data that ``from_data`` takes."""
         return {"counts": [[bucket, self._counts[bucket]] for bucket in self._buckets]}

@@ -1,9 +1,6 @@
 """Sustainable rate: how many queries a second a fleet takes under a policy while enough of them are in time."""
 
-from collections.abc import Callable, Sequence
-
-from hexflow_simulator.measure import required_scale, warmed_up
-from hexflow_simulator.result import QueryResult
+from collections.abc import Callable
 
 TOLERANCE = 0.02
 """Ratio, less one, of the bounds between which a rate is known in the end."""
@@ -37,28 +34,3 @@ def sustainable_rate(
         middle = (low * high) ** 0.5
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
-
-
-def sustainable_rates(
-    run: Callable[[float, int], Sequence[QueryResult]],
-    *,
-    seeds: Sequence[int],
-    guess: float,
-    scale: float,
-    share: float = 0.95,
-    tolerance: float = TOLERANCE,
-) -> list[float]:
-    """Return the sustainable rate of each seed, 0 where there is none.
-
-    ``run`` simulates at a rate with a seed, the same queries for every rate and policy, so that the rates
-    of two policies are paired by seed. A rate holds where ``share`` of the queries, without the first ones,
-    take at most ``scale`` times their SLO base.
-    """
-
-    def of(seed: int) -> float:
-        def holds(rate: float) -> bool:
-            return required_scale(warmed_up(run(rate, seed)), share=share) <= scale
-
-        return sustainable_rate(holds, guess=guess, tolerance=tolerance) or 0.0
-
-    return [of(seed) for seed in seeds]

@@ -38,7 +38,6 @@ def test_calls_of_a_stage_that_begin_with_different_templates_have_lengths_of_th
         estimates.finished(like(template), usage(tokens))
     assert estimates.output_tokens(like("steps")) == pytest.approx(700, rel=0.026)
     assert estimates.output_tokens(like("plan")) == pytest.approx(400, rel=0.026)
-    assert estimates.remaining_tokens(like("plan"), streamed=100) == pytest.approx(300, rel=0.04)
     for unknown in (like("new"), a_call(**PLAIN), like("steps", model="other")):
         assert estimates.output_tokens(unknown) == pytest.approx(550, rel=0.026)
     restored = Estimates.from_data(json.loads(json.dumps(estimates.to_data())))
@@ -66,19 +65,6 @@ def test_an_unknown_class_falls_back_to_its_stage_and_then_to_all() -> None:
 
 def test_two_observations_are_not_enough() -> None:
     assert after(100, 100).output_tokens(a_call(**PLAIN)) == PRIOR_OUTPUT_TOKENS
-
-
-def test_a_quantile_may_be_asked_for() -> None:
-    estimates = after(*range(100, 1100, 10))
-    assert estimates.output_quantile("w", "draft", "coder", share=0.9) == pytest.approx(1000, rel=0.03)
-
-
-def test_what_is_left_of_a_streaming_call_is_learned_from_those_that_got_so_far() -> None:
-    estimates = after(100, 100, 100, 500)
-    call = a_call(**PLAIN)
-    assert estimates.remaining_tokens(call, streamed=0) == pytest.approx(200, rel=0.03)
-    assert estimates.remaining_tokens(call, streamed=200) == pytest.approx(300, rel=0.06)
-    assert estimates.remaining_tokens(call, streamed=900) == 0.0
 
 
 def test_rounds_are_the_mean_length_of_a_chain() -> None:

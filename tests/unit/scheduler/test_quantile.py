@@ -6,7 +6,7 @@ from hexflow_scheduler.quantile import MEMORY, Quantiles
 
 
 def test_nothing_observed_is_zero() -> None:
-    assert (Quantiles().quantile(0.5), Quantiles().mean_above(7.0)) == (0.0, 7.0)
+    assert (Quantiles().quantile(0.5), Quantiles().mean()) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
@@ -22,13 +22,6 @@ def test_values_below_one_have_a_bucket_of_their_own() -> None:
     quantiles = Quantiles()
     quantiles.observe(0.0)
     assert quantiles.quantile(0.5) == 0.5
-
-
-def test_the_mean_above_a_value_leaves_out_what_is_below() -> None:
-    quantiles = Quantiles()
-    for value in (10.0, 10.0, 100.0, 300.0):
-        quantiles.observe(value)
-    assert quantiles.mean_above(50.0) == pytest.approx(200.0, rel=0.026)
 
 
 def test_old_observations_fade_and_memory_stays_bounded() -> None:
