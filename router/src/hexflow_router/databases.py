@@ -17,6 +17,9 @@ from hexflow_sql.errors import DatabaseUnavailable, SqlError
 
 _log = logging.getLogger("hexflow.router.databases")
 
+CLOSING_SECONDS = 2.0
+"""How long a database that is being read ahead has to answer before its connection is dropped."""
+
 
 @dataclass(slots=True)
 class _Open:
@@ -49,8 +52,7 @@ class Databases:
                 del self._open[key]
                 opened.retired = True
                 self._close_if_idle(opened)
-        self._stop_reading()
-        self._reading = asyncio.ensure_future(self._read_ahead())
+        self._reading = asyncio.ensure_future(self._read_ahead(self._reading))
 
     @asynccontextmanager
     async def lend(self, workflow: str, name: str) -> AsyncIterator[Database]:
@@ -65,17 +67,24 @@ class Databases:
 
     async def close(self) -> None:
         """Close every database, used or not."""
-        reading = self._reading
-        self._stop_reading()
+        reading, self._reading = self._reading, None
         if reading is not None:
-            await asyncio.gather(reading, return_exceptions=True)  # it may hold a connection
+            await asyncio.wait([reading], timeout=CLOSING_SECONDS)
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
         opened, self._open = list(self._open.values()), {}
         for one in opened:
             await one.database.close()
         await asyncio.gather(*self._closing, return_exceptions=True)
 
-    async def _read_ahead(self) -> None:
+    async def _read_ahead(self, earlier: asyncio.Task[None] | None) -> None:
+        # It is not cancelled when it is out of date, only stopped between two databases: a driver's thread that
+        # is opening a connection for a task that is gone would report it to an event loop that may be, too.
+        if earlier is not None:
+            await asyncio.gather(earlier, return_exceptions=True)
         for workflow, name in tuple(self._setups):
+            if self._reading is not asyncio.current_task():
+                return
             try:
                 async with self.lend(workflow, name) as database:
                     for note in (await database.schema()).notes:
@@ -83,11 +92,6 @@ class Databases:
                     await database.values()
             except SqlError as problem:
                 _log.warning("Questions of workflow %r cannot be answered now: %s", workflow, problem)
-
-    def _stop_reading(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
 
     def _get(self, key: tuple[str, str]) -> _Open:
         opened = self._open.get(key)

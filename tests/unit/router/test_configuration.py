@@ -1,3 +1,4 @@
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ from hexflow_router.databases import Databases
 from hexflow_router.sources import FileSource
 from hexflow_router.succession import parameters_of, policy_of
 from hexflow_sql.errors import DatabaseUnavailable
+from hexflow_sql.schema import Schema
 from support.resources import MODEL, a_pool, a_secret, a_workflow, resources_of
 from support.router import Laptop, a_laptop
-from support.sql import a_sqlite_file
+from support.sql import a_result, a_schema, a_sqlite_file
+from support.stages import ScriptedDatabase
 from support.waiting import eventually
 
 
@@ -168,6 +171,34 @@ async def test_a_database_is_opened_once_and_anew_when_its_description_changes(t
         async with databases.lend("shop-questions", "shop") as third:
             assert third is not first
     await databases.close()
+
+
+async def test_reading_ahead_is_not_broken_off_in_the_middle_of_a_database(tmp_path: Path) -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+    ends: list[str] = []
+
+    class Slow(ScriptedDatabase):
+        async def schema(self) -> Schema:
+            begun.set()
+            try:
+                await may_end.wait()
+            except asyncio.CancelledError:
+                ends.append("cancelled")
+                raise
+            ends.append("read")
+            raise DatabaseUnavailable("Unreachable", "enough")
+
+    databases = Databases(lambda setup: Slow(a_schema(), lambda _: a_result((1,))))
+    databases.configure(arranged(tmp_path, a_pool(), a_workflow(), a_secret()))
+    await begun.wait()
+    databases.configure(
+        arranged(tmp_path, a_pool(), a_workflow(), a_secret("shop", dsn="sqlite:///o.sqlite"))
+    )
+    closing = asyncio.create_task(databases.close())
+    await asyncio.sleep(0)
+    may_end.set()
+    await closing
+    assert ends == ["read"]
 
 
 async def test_a_database_that_is_gone_or_has_no_address_cannot_be_lent(tmp_path: Path) -> None:
