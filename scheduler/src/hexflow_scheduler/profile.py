@@ -4,7 +4,7 @@ A profile belongs to one GPU type, model and tensor parallel degree. The same se
 the resources, the kernel, the simulator and the emulator. This module knows no GPU by name.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,17 @@ class Profile:
     """Tokens that fit the KV cache."""
     slots: int
     """Calls that may run at once (vLLM's ``max_num_seqs``)."""
+
+    def slowed(self, *, prefill: float, decode: float) -> "Profile":
+        """Return the profile of an instance that takes so many times as long to prefill, and to decode."""
+        return replace(
+            self,
+            t0=self.t0 * decode,
+            t1=self.t1 * decode,
+            t2=self.t2 * decode,
+            c1=self.c1 * prefill,
+            c2=self.c2 * prefill,
+        )
 
     def prefill_seconds(self, prompt_tokens: float, *, cached_tokens: float = 0) -> float:
         """Return the seconds to prefill a prompt of which ``cached_tokens`` lead in the prefix cache."""

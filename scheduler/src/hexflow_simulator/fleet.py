@@ -1,6 +1,6 @@
 """The fleet of a simulation: instances as they really are, beside what the kernel believes of them.
 
-Frozen records without behaviour. What happens to an instance on the way is an event; who is told of it,
+Frozen records with next to no behaviour. What happens to an instance on the way is an event; who is told of it,
 and when, is the simulation's business.
 """
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from hexflow_scheduler import Instance, Profile
-from hexflow_simulator.request import EngineOptions
+from hexflow_simulator.request import EngineOptions, EngineOrder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,14 @@ class SimulatedInstance:
     def true_profile(self) -> Profile:
         """Its true speed, before any slowdown."""
         return self.instance.profile if self.profile is None else self.profile
+
+
+def options_of(instance: Instance) -> EngineOptions:
+    """Return the options of an engine that does what the kernel believes of its instance."""
+    return EngineOptions(
+        order=EngineOrder.PRIORITY if instance.takes_priority else EngineOrder.FCFS,
+        keep_prefixes=instance.prefix_caching,
+    )
 
 
 class FleetChange(StrEnum):

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from hexflow_api import GPUPool, Problem, ResourceError, Resources, load_resources, profile_of
 from hexflow_api.profile import UNKNOWN
 from hexflow_scheduler import Instance, Profile
-from hexflow_simulator.fleet import SimulatedInstance
-from hexflow_simulator.request import EngineOptions, EngineOrder
+from hexflow_simulator.fleet import SimulatedInstance, options_of
 
 _PathLike = str | os.PathLike[str]
 
@@ -78,22 +77,17 @@ def read_fleet(paths: _PathLike | Iterable[_PathLike]) -> FleetFile:
 
 def _instance(pool: GPUPool, profile: Profile, number: int) -> SimulatedInstance:
     spec = pool.spec
-    return SimulatedInstance(
-        instance=Instance(
-            instance_id=f"{pool.name}-{number}",
-            pool=pool.name,
-            gpu_type=spec.gpu_type,
-            models=frozenset({spec.model.name}),
-            profile=profile,
-            max_context=spec.max_model_len,
-            prefix_caching=spec.prefix_caching,
-            takes_priority=spec.priority_scheduling,
-        ),
-        options=EngineOptions(
-            order=EngineOrder.PRIORITY if spec.priority_scheduling else EngineOrder.FCFS,
-            keep_prefixes=spec.prefix_caching,
-        ),
+    instance = Instance(
+        instance_id=f"{pool.name}-{number}",
+        pool=pool.name,
+        gpu_type=spec.gpu_type,
+        models=frozenset({spec.model.name}),
+        profile=profile,
+        max_context=spec.max_model_len,
+        prefix_caching=spec.prefix_caching,
+        takes_priority=spec.priority_scheduling,
     )
+    return SimulatedInstance(instance=instance, options=options_of(instance))
 
 
 def _unknown(pool: GPUPool) -> Problem:

@@ -2,7 +2,7 @@
 
 Profiles are the built-in ones. One differs: under ``L40S-measured`` stands an L40S whose speed with a 70B model is
 that of an A100 times the ratios that HexGen-Flow's authors measured (2.8 for prefill, 1.6 for decode), where
-computed tables have 7.5 for prefill.
+computed tables have 7 for prefill.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,9 +70,9 @@ def profile(gpu: str, size: str) -> Profile:
     if gpu == L40S_MEASURED:
         if size != "70B":
             return profile("L40S", size)
-        return _times(
-            profile("A100-80GB", size), *_MEASURED_RATIOS, kv_tokens=profile("L40S", size).kv_tokens
-        )
+        prefill, decode = _MEASURED_RATIOS
+        slowed = profile("A100-80GB", size).slowed(prefill=prefill, decode=decode)
+        return replace(slowed, kv_tokens=profile("L40S", size).kv_tokens)
     found = builtin_profile(gpu, model.name, model.on(gpu))
     if found is None:
         raise InvalidWorkload(f"no profile is known of {model.name} on {model.on(gpu)} {gpu}")
@@ -103,16 +103,4 @@ def _instance(gpu: str, number: int, size: str, *, slots: int | None, prefix: st
             takes_priority=True,
         ),
         options=EngineOptions(order=EngineOrder.PRIORITY),
-    )
-
-
-def _times(profile: Profile, prefill: float, decode: float, *, kv_tokens: int) -> Profile:
-    return Profile(
-        t0=profile.t0 * decode,
-        t1=profile.t1 * decode,
-        t2=profile.t2 * decode,
-        c1=profile.c1 * prefill,
-        c2=profile.c2 * prefill,
-        kv_tokens=kv_tokens,
-        slots=profile.slots,
     )

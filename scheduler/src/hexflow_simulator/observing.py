@@ -12,9 +12,8 @@ from pathlib import Path
 from hexflow_scheduler import Estimates, Instance, InstanceState, InvalidRecord, Parameters, Policy
 from hexflow_scheduler.eventlog import START, decode, kernel_of
 from hexflow_simulator.complaint import InvalidTrace, Where
-from hexflow_simulator.fleet import SimulatedInstance
+from hexflow_simulator.fleet import SimulatedInstance, options_of
 from hexflow_simulator.lines import text_lines
-from hexflow_simulator.request import EngineOptions, EngineOrder
 from hexflow_simulator.speedfit import read_observed
 from hexflow_simulator.tuning import SpeedFit
 
@@ -118,7 +117,4 @@ def _as_named(path: Path) -> Seen:
 
 
 def _simulated(instance: Instance) -> SimulatedInstance:
-    order = EngineOrder.PRIORITY if instance.takes_priority else EngineOrder.FCFS
-    return SimulatedInstance(
-        instance=instance, options=EngineOptions(order=order, keep_prefixes=instance.prefix_caching)
-    )
+    return SimulatedInstance(instance=instance, options=options_of(instance))

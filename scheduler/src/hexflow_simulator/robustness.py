@@ -229,14 +229,7 @@ def _p95(
 def _times(source: SimulatedInstance, factor: float) -> SimulatedInstance:
     """Return an instance of which the kernel believes that everything takes ``factor`` times as long as it does."""
     true = source.true_profile
-    told = replace(
-        true,
-        t0=true.t0 * factor,
-        t1=true.t1 * factor,
-        t2=true.t2 * factor,
-        c1=true.c1 * factor,
-        c2=true.c2 * factor,
-    )
+    told = true.slowed(prefill=factor, decode=factor)
     return replace(source, instance=replace(source.instance, profile=told), profile=true)
 
 

@@ -25,9 +25,8 @@ from hexflow_scheduler import (
 from hexflow_scheduler.eventlog import START, apply, decode, kernel_of
 from hexflow_simulator.callspeed import CallTimes
 from hexflow_simulator.complaint import InvalidTrace, Where
-from hexflow_simulator.fleet import SimulatedInstance
+from hexflow_simulator.fleet import SimulatedInstance, options_of
 from hexflow_simulator.lines import text_lines
-from hexflow_simulator.request import EngineOptions, EngineOrder
 from hexflow_simulator.tuning import SpeedFit
 
 FEWEST_CALLS = 40
@@ -77,14 +76,7 @@ def read_observed(path: Path) -> Observed:
 
 def refitted(profile: Profile, fit: SpeedFit) -> Profile:
     """Return a profile that says what was observed."""
-    return replace(
-        profile,
-        t0=profile.t0 * fit.decode,
-        t1=profile.t1 * fit.decode,
-        t2=profile.t2 * fit.decode,
-        c1=profile.c1 * fit.prefill,
-        c2=profile.c2 * fit.prefill,
-    )
+    return profile.slowed(prefill=fit.prefill, decode=fit.decode)
 
 
 def by_pool(fits: Iterable[SpeedFit]) -> dict[str, SpeedFit]:
@@ -129,10 +121,7 @@ def _observed(kernel: Kernel, calls: CallTimes, now: float) -> Observed:
         SimulatedInstance(
             instance=replace(instance, state=InstanceState.READY),
             profile=refitted(instance.profile, fit),
-            options=EngineOptions(
-                order=EngineOrder.PRIORITY if instance.takes_priority else EngineOrder.FCFS,
-                keep_prefixes=instance.prefix_caching,
-            ),
+            options=options_of(instance),
         )
         for instance, fit in zip(ready, fits, strict=True)
     )
