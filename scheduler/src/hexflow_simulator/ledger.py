@@ -28,6 +28,10 @@ class Ledger:
         self.code = code
         """Names the code that the results are from (a commit, a version)."""
         self._results: dict[str, TrialResult] = {}
+        if path.suffix == ".gz":
+            raise LedgerError(
+                f"{path} is packed, and nothing can be added to it; unpack it, or name another file with --results"
+            )
         if path.exists():
             self._read()
         else:
@@ -75,8 +79,19 @@ class Ledger:
             )
         self._results.update(results)
         whole = self.path.read_bytes()
-        if not whole.endswith(b"\n"):
-            self.path.write_bytes(whole[: whole.rfind(b"\n") + 1])
+        cut = whole.rpartition(b"\n")[2]
+        if cut and _is_result(cut):  # all of it but its end is there
+            self.path.write_bytes(whole + b"\n")
+        elif cut:
+            self.path.write_bytes(whole[: -len(cut)])
+
+
+def _is_result(line: bytes) -> bool:
+    try:
+        TrialResult.from_data(json.loads(line))
+    except (ValueError, KeyError, TypeError):
+        return False
+    return True
 
 
 def read_results(path: Path) -> tuple[str, dict[str, TrialResult]]:

@@ -1,12 +1,13 @@
 """Trials, the ledger they are kept in, and what is made of them."""
 
+import gzip
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hexflow_simulator.comparison import best_settings, compare, measuring_trials, tuning_trials
-from hexflow_simulator.ledger import Ledger, LedgerError
+from hexflow_simulator.ledger import Ledger, LedgerError, read_results
 from hexflow_simulator.measure import Figures
 from hexflow_simulator.trial import Cell, Trial, TrialResult, run_trial
 from hexflow_simulator.trials import interleaved, run_trials
@@ -57,6 +58,32 @@ def test_a_benchmark_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> No
     with Ledger(path, code="abc") as ledger:
         assert ledger[trials[0]].figures.p95 == 7.0
         assert ledger[trials[1]].figures.p95 != 7.0
+
+
+def test_a_last_line_that_lacks_its_end_alone_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    trials = [CELL.trial("RoundRobin", seed) for seed in (1, 2)]
+    with Ledger(path, code="abc") as ledger:
+        ledger.add(a_result(trials[0], p95=7.0))
+    path.write_bytes(path.read_bytes()[:-1])
+    with Ledger(path, code="abc") as ledger:
+        assert trials[0] in ledger
+        ledger.add(a_result(trials[1], p95=8.0))
+    with Ledger(path, code="abc") as ledger:
+        assert [ledger[trial].figures.p95 for trial in trials] == [7.0, 8.0]
+
+
+def test_packed_results_are_read_and_never_added_to(tmp_path: Path) -> None:
+    path, packed = tmp_path / "results.jsonl", tmp_path / "results.jsonl.gz"
+    trial = CELL.trial("RoundRobin", 1)
+    with Ledger(path, code="abc") as ledger:
+        ledger.add(a_result(trial, p95=7.0))
+    packed.write_bytes(before := gzip.compress(path.read_bytes()))
+    with pytest.raises(LedgerError, match="is packed"):
+        Ledger(packed, code="abc")
+    assert packed.read_bytes() == before
+    code, results = read_results(packed)
+    assert (code, results[trial.key].figures.p95) == ("abc", 7.0)
 
 
 def test_results_of_other_code_are_not_mixed_in(tmp_path: Path) -> None:
