@@ -1,12 +1,14 @@
 """`hexflow bench` as a person runs it: stopped and taken up again, its page, its errors."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from support.laptop import Finished, environment, hexflow
@@ -77,12 +79,60 @@ def test_a_benchmark_that_was_stopped_keeps_what_it_has(tmp_path: Path) -> None:
     assert all(json.loads(line) for line in kept)
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("killed", "code", "words"),
+    [(False, 130, "The same command goes on from there"), (True, 5, "was killed, perhaps for memory")],
+    ids=["ctrl-C of a terminal", "a worker killed"],
+)
+def test_a_benchmark_of_several_processes_ends_in_order_and_leaves_nobody(
+    tmp_path: Path, killed: bool, code: int, words: str
+) -> None:
+    results = tmp_path / "results.jsonl"
+    command = [
+        sys.executable,
+        "-m",
+        "hexflow_cli",
+        "bench",
+        *SMALL,
+        "--count",
+        "200",
+        "--results",
+        str(results),
+    ]
+    with subprocess.Popen(
+        [*command, "--workers", "2"],
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        until(lambda: results.exists() and len(results.read_text().splitlines()) > 1, seconds=200)
+        family = psutil.Process(process.pid).children(recursive=True)
+        workers = [each for each in family if "spawn_main" in " ".join(each.cmdline())]
+        if killed:
+            workers[0].kill()
+        else:
+            os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == code, err
+    assert words in " ".join(err.split())
+    assert "Traceback" not in err
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert alive == []
+    assert all(json.loads(line) for line in results.read_text().splitlines())
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("--scenarios", "S99"), "no scenario is called 'S99'"),
         (("--rivals", "RoundRobbin"), "did you mean"),
         (("--loads", "fast"), "--loads takes numbers"),
+        (("--loads", "0"), "from 0.01 to 100"),
+        (("--rivals", "LeastHarm"), "nobody to be compared with"),
+        (("--html", "/no/such/folder/page.html"), "There is no folder /no/such/folder"),
         (("--seeds", ""), "--seeds takes numbers"),
         (("--only-report", "--results", "missing.jsonl"), "run the benchmark first"),
     ],

@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from rich.text import Text
 
 from hexflow_cli.console import print_json, say, stderr, stdout
 from hexflow_cli.exitcode import CommandError, ExitCode
+from hexflow_cli.outputpath import refuse_unwritable_file
 from hexflow_cli.reporttable import show_report
 from hexflow_scheduler import Policy, UnknownPolicy
 from hexflow_simulator.benchmark import run_grid
@@ -65,6 +67,7 @@ class BenchOptions:
 def bench(options: BenchOptions) -> int:
     """Run what is missing, then show it; raises CommandError."""
     grid = _grid(options)
+    refuse_unwritable_file(options.html)
     code = options.code or _code()
     try:
         if options.only_report:
@@ -91,10 +94,25 @@ def bench(options: BenchOptions) -> int:
                     )
                 )
                 _write(options, grid, code, ledger.by_key, rates=None)
+                if options.as_json:
+                    print_json(_data(grid, [*grid.comparisons(ledger.by_key)], code=code, rates=None))
                 return ExitCode.INTERRUPTED
             return _show(options, grid, code, ledger.by_key, rates=rates)
-    except (LedgerError, OSError) as error:
+    except LedgerError as error:
         raise CommandError(str(error), code=ExitCode.USAGE, reason="ResultsUnusable") from error
+    except BrokenProcessPool as error:
+        raise CommandError(
+            f"A process of the benchmark was killed, perhaps for memory; {options.results} keeps what was done by then. "
+            "The same command goes on from there, with --workers 1 in the least memory.",
+            code=ExitCode.ENVIRONMENT,
+            reason="ProcessKilled",
+        ) from error
+    except OSError as error:
+        raise CommandError(
+            f"{error.filename or options.results} cannot be written ({error.strerror}).",
+            code=ExitCode.ENVIRONMENT,
+            reason="NotWritten",
+        ) from error
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -125,13 +143,24 @@ def _grid(options: BenchOptions) -> Grid:
             Policy.named(policy)
     except (InvalidWorkload, UnknownPolicy) as error:
         raise CommandError(str(error), code=ExitCode.USAGE, reason="Unknown") from error
+    if not all(0.01 <= load <= 100 for load in options.loads):
+        raise CommandError(
+            "--loads takes shares of a scenario's rate from 0.01 to 100",
+            code=ExitCode.USAGE,
+            reason="BadNumber",
+        )
+    rivals = [name for name in dict.fromkeys(options.rivals or BASELINES.values()) if name != options.ours]
+    if not rivals:
+        raise CommandError(
+            f"{options.ours} has nobody to be compared with; name another policy with --rivals",
+            code=ExitCode.USAGE,
+            reason="NoRivals",
+        )
     return Grid(
         scenarios=tuple(dict.fromkeys(options.scenarios)) or tuple(SCENARIOS),
         loads=options.loads,
         ours=options.ours,
-        rivals=tuple(
-            name for name in dict.fromkeys(options.rivals or BASELINES.values()) if name != options.ours
-        ),
+        rivals=tuple(rivals),
         tuning_seeds=options.tuning_seeds,
         seeds=options.seeds,
         count=options.count,

@@ -1,14 +1,13 @@
 """Running a contest: over all cores or here, results as they come, progress in queries, and a stop that is obeyed at once."""
 
-import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import islice
-from multiprocessing import get_context, parent_process
-from threading import Thread
+from multiprocessing import get_context
 from typing import Any
 
+from hexflow_simulator import worker
 from hexflow_simulator.contest import Contest, Course, Run, RunResult, run
 
 _POLL_SECONDS = 0.2
@@ -102,16 +101,8 @@ _shared: list[Any] = []
 
 
 def _begin(*shared: Any) -> None:
-    # Ctrl-C reaches every process of a terminal; who began us tells us to stop.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_outlive_nobody, daemon=True).start()
+    worker.begin(on_ctrl_c=signal.SIG_IGN)  # who began us tells us to stop
     _shared[:] = shared
-
-
-def _outlive_nobody() -> None:
-    if (parent := parent_process()) is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _work(each: Run) -> RunResult:

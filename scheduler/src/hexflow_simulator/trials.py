@@ -1,11 +1,14 @@
 """Many trials: run over all cores, in an order that treats policies alike, each result kept as it comes."""
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from functools import partial
 from itertools import islice
 from multiprocessing import get_context
 
+from hexflow_simulator import worker
 from hexflow_simulator.ledger import Ledger
 from hexflow_simulator.trial import Trial, TrialResult, run_trial
 
@@ -37,7 +40,11 @@ def run_trials(
             done += 1
             note(result)
         return
-    with ProcessPoolExecutor(workers or os.cpu_count(), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        workers or os.cpu_count(),
+        mp_context=get_context("spawn"),
+        initializer=partial(worker.begin, on_ctrl_c=signal.SIG_DFL),
+    ) as pool:
         queue = iter(missing)
         running: set[Future[TrialResult]] = set()
         try:
