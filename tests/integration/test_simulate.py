@@ -132,6 +132,8 @@ def test_a_report_and_its_pictures_come_beside_the_json(tmp_path: Path) -> None:
         (("--mix", "short", "--rate", "1", "--html", "/"), 2, "/ is a folder; name a file in it"),
         (("--mix", "short", "--rate", "1", "--png", __file__), 2, "is a file; name a folder"),
         (("--trace", "no-such.csv"), 2, "no-such.csv: cannot be read"),
+        (("--mix", "short", "--rate", "1", "--seconds", "inf"), 2, "Invalid value for '--seconds'"),
+        (("--mix", "short", "--rate", "1", "--slo", "inf"), 2, "Invalid value for '--slo'"),
         (("--fleet", "no-such.yaml", "--mix", "short", "--rate", "1"), 3, "no-such.yaml"),
     ],
 )

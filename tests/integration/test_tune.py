@@ -169,6 +169,7 @@ def test_a_workflow_says_what_may_change_and_how_far(tmp_path: Path) -> None:
         ((str(EXAMPLE / "requests.csv"), "-f", str(FLEET), "-p", "HexFlow"), "did you mean"),
         ((str(EXAMPLE / "requests.csv"), "-f", str(FLEET), "--objective", "P96"), "there are: P95, Req95"),
         ((str(EXAMPLE / "requests.csv"), "-f", str(FLEET), "--min", "5", "--max", "2"), "leaves nothing"),
+        ((str(EXAMPLE / "requests.csv"), "-f", str(FLEET), "--min", "nan"), "leaves nothing"),
         (
             (str(EXAMPLE / "requests.csv"), "-f", str(FLEET), "--in-force", "99"),
             "exponent of LeastHarm lies between",

@@ -62,6 +62,7 @@ def simulate(
         float | None,
         typer.Option(
             min=1e-3,
+            max=1e12,
             help="Deadline in seconds of queries that state none.",
             show_default="5 times what a query takes alone, on average",
         ),
@@ -78,7 +79,9 @@ def simulate(
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option(min=1e-3, help="Only those that arrive within so many seconds.", show_default=False),
+        typer.Option(
+            min=1e-3, max=1e12, help="Only those that arrive within so many seconds.", show_default=False
+        ),
     ] = None,
     cv: Annotated[
         float | None,
@@ -242,7 +245,9 @@ def tune(
     ] = None,
     slo: Annotated[
         float | None,
-        typer.Option(min=1e-3, help="Deadline in seconds of every query.", show_default="the trace's own"),
+        typer.Option(
+            min=1e-3, max=1e12, help="Deadline in seconds of every query.", show_default="the trace's own"
+        ),
     ] = None,
     model: Annotated[
         str | None,

@@ -11,7 +11,7 @@ from hexflow_simulator.importing import Listed, open_trace
 from hexflow_simulator.mix import mix_named
 from hexflow_simulator.requestfile import RequestFile, read_arrivals
 from hexflow_simulator.slo import warm_base
-from hexflow_simulator.traffic import Generated, Recorded, Traffic, recorded_base, unserved
+from hexflow_simulator.traffic import Generated, Recorded, Traffic, own_rate, recorded_base, unserved
 from hexflow_simulator.workload import SLO_FACTOR, Workload
 
 QUERIES = 500
@@ -75,13 +75,13 @@ def _recorded(options: TrafficOptions, fleet: FleetFile) -> Recorded:
         count = min(count, options.queries)
     if options.seconds is not None:
         count = min(count, sum(1 for query in trace if query.arrival < options.seconds) or 1)
-    own_rate = trace.count / trace.seconds if trace.seconds else None
+    recorded = own_rate(trace)
     able = _able(fleet, options.model)
     return Recorded(
         trace=trace,
         name=options.trace.name,
         count=count,
-        pace=options.rate / own_rate if options.rate and own_rate else 1.0,
+        pace=options.rate / recorded if options.rate and recorded else 1.0,
         model=options.model,
         slo_seconds=options.slo_seconds,
         base_seconds=recorded_base(trace, able),

@@ -199,7 +199,7 @@ def _spec(options: TuneOptions, given: _Given) -> TuneSpec:
             high=knob.high if options.high is None else bounds.high,
             max_step=options.max_step or knob.max_step,
         )
-        if knob.low > knob.high:
+        if not knob.low <= knob.high:  # not a number, either
             raise CommandError(
                 f"{knob.name} lies between {knob.low:g} and {knob.high:g}: that leaves nothing; give --min below --max.",
                 code=ExitCode.USAGE,
@@ -269,7 +269,10 @@ def _show(options: TuneOptions, given: _Given, spec: TuneSpec, result: TuningRes
     if options.html is not None:
         from hexflow_simulator.page import write_html  # drawing takes a second to import
 
-        write_html(report, options.html)
+        try:
+            write_html(report, options.html)
+        except OSError as error:
+            raise _not_written(options.html, error) from error
         say(Text(f"Report: {options.html}"))
 
 
@@ -327,9 +330,13 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CommandError(
-            f"{path} cannot be written ({error.strerror}).", code=ExitCode.ENVIRONMENT, reason="NotWritten"
-        ) from error
+        raise _not_written(path, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> CommandError:
+    return CommandError(
+        f"{path} cannot be written ({error.strerror}).", code=ExitCode.ENVIRONMENT, reason="NotWritten"
+    )
 
 
 def _finite(value: Any) -> Any:

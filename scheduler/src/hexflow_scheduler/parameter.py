@@ -29,7 +29,7 @@ class Parameters(Mapping[str, float]):
 
     __slots__ = ("_values",)
 
-    def __init__(self, **values: float) -> None:
+    def __init__(self, /, **values: float) -> None:
         self._values = {name: float(values[name]) for name in sorted(values)}
 
     def __getitem__(self, name: str) -> float:

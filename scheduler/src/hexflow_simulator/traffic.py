@@ -7,6 +7,7 @@ drawn from it block by block (``resample``), so that a result can be told from a
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf, isfinite
 from statistics import fmean
 from typing import Protocol
 
@@ -89,7 +90,7 @@ class Recorded:
     def rate(self) -> float:
         """How many arrive in a second, on average, at pace 1."""
         seconds = self.trace.seconds / self.pace
-        return self.trace.count / seconds if seconds else 0.0
+        return self.trace.count / seconds if seconds and own_rate(self.trace) else 0.0
 
     def queries(self, seed: int, *, pace: float = 1.0) -> Iterable[SimulatedQuery]:
         """Return the queries of a seed, in order, arriving ``pace`` times as fast."""
@@ -110,6 +111,12 @@ class Recorded:
         if self.model is None:
             return replace(query, base_seconds=base, slo_seconds=slo)
         return replace(query, base_seconds=base, slo_seconds=slo, model=self.model, pools=None)
+
+
+def own_rate(trace: Trace) -> float | None:
+    """Return how many queries of a trace arrive in a second, on average; None where they come as good as at once."""
+    rate = trace.count / trace.seconds if trace.seconds else inf
+    return rate if isfinite(rate) else None
 
 
 def hastened(queries: Iterable[SimulatedQuery], pace: float) -> Iterator[SimulatedQuery]:

@@ -33,6 +33,7 @@ def test_the_same_policy_with_other_parameters_is_another() -> None:
         ("Nothing", "There are: LeastHarm"),
         ("", "There are: LeastHarm"),
         ("HexGenFlow:gamma=1", "no parameter 'gamma'; it has: alpha, beta"),
+        ("HexGenFlow:self=1", "no parameter 'self'"),
         ("HexGenFlow:alpha=7", "between 0 and 1"),
         ("HexGenFlow:alpha=nan", "between 0 and 1"),
         ("HexGenFlow:alpha", "alpha=0.3"),

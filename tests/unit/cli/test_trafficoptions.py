@@ -48,6 +48,15 @@ def test_a_csv_is_served_by_the_only_model_and_gets_a_base_and_a_deadline(
     assert (traffic.name, traffic.count, traffic.rate) == ("requests.csv", 3, 0.75)
 
 
+@pytest.mark.parametrize("rate", [None, 2.0])
+def test_a_trace_that_takes_as_good_as_no_time_comes_at_once(
+    fleet: FleetFile, tmp_path: Path, rate: float | None
+) -> None:
+    traffic = recorded(fleet, a_csv(tmp_path, "0,10,10", "5e-324,10,10"), rate=rate)
+    assert traffic.rate == 0.0
+    assert [query.arrival for query in traffic.queries(1)] == pytest.approx([0.0, 0.0])
+
+
 def test_a_deadline_that_is_given_holds(fleet: FleetFile, tmp_path: Path) -> None:
     traffic = recorded(fleet, a_csv(tmp_path, "0,10,10", "2,10,10"), slo_seconds=9.0)
     assert {query.slo_seconds for query in traffic.queries(1)} == {9.0}
