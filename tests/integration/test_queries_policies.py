@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hexflow_scheduler.policy import DISPATCH_RULES
+from hexflow_scheduler.policy import DISPATCH_RULES, QUEUE_RULES
 from support import virtual_time
 from support.questions import asked
 from support.router import UNKNOWN_QUESTION, RunningRouter, a_laptop, a_router
@@ -23,7 +23,7 @@ def endings(lines: list[str]) -> list[tuple[str, bool]]:
     return [(each["query_id"], each["answered"]) for each in told]
 
 
-@pytest.mark.parametrize("policy", DISPATCH_RULES)
+@pytest.mark.parametrize("policy", [*DISPATCH_RULES, *(f"LeastOutstanding+{queue}" for queue in QUEUE_RULES)])
 def test_every_policy_takes_queries_to_their_rows(tmp_path: Path, policy: str) -> None:
     lines: list[str] = []
     went = virtual_time.run(asked(tmp_path, lines, policy=policy, count=2, seconds_between=1.0))

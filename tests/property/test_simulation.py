@@ -175,7 +175,7 @@ def test_the_outcome_does_not_depend_on_how_strings_are_hashed() -> None:
         "from hexflow_simulator import simulate, Knowledge\n"
         "from hexflow_scheduler import Policy, policy_names\n"
         "for name in policy_names():\n"
-        "    if '+' not in name:\n"
+        "    if '+' not in name or name.startswith('LeastOutstanding+'):\n"
         "        for knowledge in (None, Knowledge(error=0.3)):\n"
         "            result = simulate(random_queries(12, rate=3.0), instances(3), Policy.named(name),\n"
         "                              knowledge=knowledge, record_calls=True)\n"
