@@ -144,10 +144,12 @@ def standings(
     """
     found: dict[Entry, dict[int, RunResult]] = {entry: {} for entry in entries}
     paced: dict[Entry, dict[float, RunResult]] = {entry: {} for entry in entries}
-    for result in results:
+    first_seed = min((result.run.seed for result in results), default=None)
+    for result in results:  # in the order in which they ended
         if result.run.pace == 1.0:
             found[result.run.entry][result.run.seed] = result
-        paced[result.run.entry].setdefault(result.run.pace, result)
+        if result.run.seed == first_seed:
+            paced[result.run.entry][result.run.pace] = result
     all_have = [seed for seed in _seeds(results) if all(seed in runs for runs in found.values())]
     seeds = all_have or _seeds(results)[:1]
     present = [entry for entry, runs in found.items() if all(seed in runs for seed in seeds)]

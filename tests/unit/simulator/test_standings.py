@@ -63,6 +63,13 @@ def test_who_has_no_run_at_all_is_left_out_when_it_was_stopped() -> None:
         standings([], (OURS, PLAIN))
 
 
+def test_the_curve_is_the_first_seed_s_whichever_run_ended_first() -> None:
+    results = [a_result(OURS, 1), a_result(OURS, 2, p95=99.0), a_result(OURS, 1, pace=1.5, p95=30.0)]
+    for order in (results, results[::-1]):
+        found = standings(order, (OURS,))
+        assert [(run.run.seed, run.run.pace) for run in found.best.paced] == [(1, 1.0), (1, 1.5)]
+
+
 def test_runs_at_other_paces_are_a_curve_and_no_seed() -> None:
     results = [
         a_result(OURS, pace=1.0),
