@@ -168,6 +168,26 @@ def test_a_bad_trace_is_told_with_file_and_line(tmp_path: Path, lines: tuple[str
     assert words in done.json()["error"]["message"]
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["table", "json"])
+def test_an_output_that_is_full_is_told_in_one_paragraph(tmp_path: Path, form: tuple[str, ...]) -> None:
+    trace = a_file(tmp_path, "arrival_s,input_tokens,output_tokens", "0,5,5", name="trace.csv")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "hexflow_cli", "simulate", "--fleet", str(FLEET)),
+                *("--trace", str(trace), "--seeds", "1", "-p", "RoundRobin", *form),
+            ],
+            env=environment(tmp_path),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 5, done.stderr
+    assert "The output cannot be written (No space left on device)." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.timeout(300)
 def test_ctrl_c_shows_what_there_is_and_leaves_nobody(tmp_path: Path) -> None:
     command = [

@@ -1,7 +1,9 @@
 """How a subcommand runs and ends: with one paragraph for whatever goes wrong, and an exit code."""
 
+import os
 import sys
 from collections.abc import Callable, Coroutine
+from errno import ENOSPC
 from typing import Any
 
 import typer
@@ -33,6 +35,14 @@ def run_here(command: Callable[[], int], *, as_json: bool) -> None:
     except BrokenPipeError:  # the reader of our output has gone; there is nobody to tell
         sys.stderr.close()
         code = ExitCode.DONE
+    except OSError as error:
+        if error.errno != ENOSPC or error.filename is not None:
+            raise
+        # what is still in the buffer would fail once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        full = f"The output cannot be written ({error.strerror})."
+        print_error(CommandError(full, code=ExitCode.ENVIRONMENT, reason="NotWritten"))
+        code = ExitCode.ENVIRONMENT
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     if code == ExitCode.INTERRUPTED:
