@@ -104,7 +104,9 @@ async def a_run(policy: str, seed: int, lines: list[str]) -> list[str]:
             if number == QUERIES // 2:
                 upstream.apps["http://l40s"] = gone
             if number == QUERIES * 2 // 3:
+                # The fast one, too: a policy may leave the others alone.
                 upstream.apps["http://a6000"] = an_emulator(SLOW, "error-rate:0.3")
+                upstream.apps["http://a100"] = an_emulator(QUICK, "error-rate:0.1")
         ends = [end for query in queries for end in await query]
     await driver.close()
     with contextlib.suppress(asyncio.CancelledError):
