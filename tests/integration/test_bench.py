@@ -52,10 +52,9 @@ def test_a_benchmark_gives_a_page_and_runs_nothing_twice(tmp_path: Path) -> None
     assert "holds results of this, and this is that" in other.err
 
 
-@pytest.mark.timeout(300)
-def test_a_benchmark_that_was_stopped_keeps_what_it_has(tmp_path: Path) -> None:
-    results = tmp_path / "results.jsonl"
-    command = [
+def a_long_one(results: Path) -> list[str]:
+    """Return the command of a benchmark that lasts long enough to be stopped."""
+    return [
         sys.executable,
         "-m",
         "hexflow_cli",
@@ -66,8 +65,17 @@ def test_a_benchmark_that_was_stopped_keeps_what_it_has(tmp_path: Path) -> None:
         "--results",
         str(results),
     ]
+
+
+@pytest.mark.timeout(300)
+def test_a_benchmark_that_was_stopped_keeps_what_it_has(tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
     with subprocess.Popen(
-        command, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        a_long_one(results),
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         until(lambda: results.exists() and len(results.read_text().splitlines()) > 1, seconds=120)
         process.send_signal(signal.SIGINT)
@@ -89,19 +97,8 @@ def test_a_benchmark_of_several_processes_ends_in_order_and_leaves_nobody(
     tmp_path: Path, killed: bool, code: int, words: str
 ) -> None:
     results = tmp_path / "results.jsonl"
-    command = [
-        sys.executable,
-        "-m",
-        "hexflow_cli",
-        "bench",
-        *SMALL,
-        "--count",
-        "200",
-        "--results",
-        str(results),
-    ]
     with subprocess.Popen(
-        [*command, "--workers", "2"],
+        [*a_long_one(results), "--workers", "2"],
         env=environment(tmp_path),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
